@@ -1,0 +1,1 @@
+"""The command line, and what composes the services into one process."""

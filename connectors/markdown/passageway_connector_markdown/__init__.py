@@ -1,0 +1,1 @@
+"""A passageway connector for a folder of markdown files."""

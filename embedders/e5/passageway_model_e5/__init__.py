@@ -1,0 +1,1 @@
+"""The multilingual-e5-small model for passageway, as a package."""

@@ -1,0 +1,1 @@
+"""The embed service: one model in memory for everybody."""

@@ -1,0 +1,43 @@
+"""The one interface behind which every embedding model sits.
+
+Three implementations: in process (`passageway_embed.engine`), over loopback HTTP (`passageway.embed_client`) and a
+program of any language (`passageway.embed_command`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["query", "passage"]
+Vectors = NDArray[np.float32]
+
+DEFAULT_MIN_SIMILARITY = 0.845
+"""Cosine; the gate of multilingual-e5-small, used with a warning for a model nobody measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderInfo:
+    """What identifies a model. `name` and `dimension` are stored with every index; the gate is a cosine from 0 to 1."""
+
+    name: str
+    dimension: int
+    min_similarity: float
+
+
+class Embedder(Protocol):
+    """Thread-safe and blocking. A question is not made to wait behind passages."""
+
+    def info(self) -> EmbedderInfo:
+        """The model behind this embedder. Raises EmbedderError while it cannot be reached."""
+        ...
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Unit vectors, one row a text, float32 (len(texts), dimension). Raises EmbedderError."""
+        ...
+
+    def close(self) -> None:
+        """Give back the model, the process or the connection; safe to call twice."""
+        ...
