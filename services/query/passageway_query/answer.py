@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from passageway.index.state import SourceState
+from passageway.records import Section
+
 MAX_HITS = 3
 
 
@@ -116,3 +119,31 @@ class Answer:
     took_ms: float = 0.0
     embed_ms: float = 0.0
     explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedItem:
+    """One item's whole text by sections, as its connector gave it."""
+
+    source: str
+    id: str
+    title: str
+    url: str
+    path: tuple[str, ...]
+    labels: tuple[str, ...]
+    updated: str | None
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """What one source's file holds and says of itself; a file that cannot be read says so in `state.error`.
+
+    `vectors_current` is False while stored vectors are of another model than the embedder's.
+    """
+
+    name: str
+    state: SourceState
+    items: int
+    sections: int
+    vectors_current: bool
