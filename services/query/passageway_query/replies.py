@@ -1,0 +1,73 @@
+"""What every door says when it refuses: one JSON shape, `{"error": code, "message": sentence}`, and bounded bodies."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from fastapi import FastAPI, Request
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+NOTHING_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
+
+
+class Refusal(Exception):
+    """A request that is answered with a status and a reason instead of what it asked for."""
+
+    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        """The refusal as the JSON every client of ours gets."""
+        return refusal(self.status, self.code, self.message, self.headers)
+
+
+def refusal(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer in the one shape of a refusal."""
+    return JSONResponse({"error": code, "message": message}, status, headers={**NOTHING_STORED, **(headers or {})})
+
+
+def throttled(retry_after_s: int) -> Refusal:
+    """429 with the seconds to wait."""
+    return Refusal(
+        429,
+        "too_many_attempts",
+        f"too many wrong passwords; wait {retry_after_s} s and try again with the right one",
+        {"Retry-After": str(retry_after_s)},
+    )
+
+
+async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
+    """All of a body. Raises Refusal 413 as soon as it is longer, whatever its Content-Length said."""
+    body = bytearray()
+    async for chunk in stream:
+        body += chunk
+        if len(body) > max_bytes:
+            raise Refusal(413, "too_large", f"the body is over {max_bytes:,} bytes, the most this address takes")
+    return bytes(body)
+
+
+def install(app: FastAPI) -> None:
+    """Make every refusal of the app, its router's included, the one JSON shape."""
+
+    async def refused(_: Request, error: Exception) -> Response:
+        assert isinstance(error, Refusal)
+        return error.response()
+
+    async def by_router(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        what: Any = error.detail
+        if error.status_code == 404:
+            what = f"nothing is at {request.url.path!r}; /mcp, /recall and /health are"
+        elif error.status_code == 405:
+            what = f"{request.method} is not for {request.url.path!r}"
+        code = _CODES.get(error.status_code, "refused")
+        return refusal(error.status_code, code, str(what), error.headers)
+
+    app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(HTTPException, by_router)
