@@ -1,13 +1,18 @@
 """Secret references (`env:NAME`), the environment a program is given, and masking."""
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus
 
 from passageway.errors import SettingsError
 
 MASK = "***"
 INHERITED = ("PATH", "HOME")
+_MIN_LINE = 8
+"""Characters. A shorter line of a secret of several lines, such as the last one of a key, is no secret by itself."""
+
 _REFERENCE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)\Z")
 
 
@@ -48,3 +53,15 @@ def mask(text: str, secrets: Iterable[str]) -> str:
     for secret in sorted({secret for secret in secrets if secret}, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
+
+
+def secret_forms(secrets: Iterable[str]) -> list[str]:
+    """Every way in which a program may print its secrets: as they are, in a URL, in JSON, a line of several."""
+    forms: set[str] = set()
+    for secret in filter(None, secrets):
+        lines = [line.strip() for line in secret.splitlines()]
+        texts = [secret, secret.strip(), *(line for line in lines if len(line) >= _MIN_LINE)]
+        for text in texts:
+            in_json = (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1])
+            forms.update((text, quote(text), quote(text, safe=""), quote_plus(text), *in_json))
+    return sorted(forms - {""}, key=len, reverse=True)
