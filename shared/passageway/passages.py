@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from passageway.records import Item
@@ -41,9 +41,14 @@ def split_item(item: Item) -> list[Passage]:
     return passages or [_passage(item, None, "")]
 
 
+def embedded_text(title: str, path: Sequence[str], heading: str | None, text: str) -> str:
+    """What the model reads for a passage: where it stands, then its text. The place is cut at 120 tokens."""
+    context = TRAIL.join(part for part in (title, *path, heading) if part)
+    return f"{_head(context, _CONTEXT_TOKENS)}: {text}" if text else context
+
+
 def _passage(item: Item, heading: str | None, text: str) -> Passage:
-    context = TRAIL.join(part for part in (item.title, *item.path, heading) if part)
-    embedded = f"{_head(context, _CONTEXT_TOKENS)}: {text}" if text else context
+    embedded = embedded_text(item.title, item.path, heading, text)
     return Passage(heading, text, embedded, hashlib.sha256(embedded.encode("utf-8")).digest())
 
 

@@ -1,0 +1,176 @@
+"""One writer's hold on an index file: the lock, the connection, and what is done with a file that cannot be used."""
+
+import fcntl
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from passageway.errors import IndexDamagedError, StorageError
+from passageway.index.layout import APPLICATION_ID, BUSY_TIMEOUT_MS, SCHEMA_VERSION, damaged_path
+from passageway.index.schema import migrate
+
+logger = logging.getLogger(__name__)
+
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+class FileLock:
+    """An exclusive lock on a side file, gone with its process however that ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def acquire(self) -> None:
+        """Raises StorageError when another process (or another writer of this one) holds it."""
+        try:
+            self._file = self._path.open("ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.release()
+            raise StorageError(f"{self._path}: another sync holds this source; stop one of the two") from error
+        except OSError as error:
+            self.release()
+            raise StorageError(f"{self._path}: cannot be locked ({error.strerror or error})") from error
+
+    def release(self) -> None:
+        """Let go; safe to call twice. The side file stays, since removing it would race with the next holder."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def __enter__(self) -> "FileLock":
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def as_storage_error(path: Path, error: sqlite3.Error) -> StorageError:
+    """The error with the file's name and what to do; IndexDamagedError when the file itself is the problem."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(_DAMAGE):
+        return IndexDamagedError(f"{path}: the index is damaged ({error}); it is set aside and built anew")
+    reasons = {
+        "SQLITE_FULL": "the disk is full; make room, the next sync goes on from here",
+        "SQLITE_READONLY": "the file or its folder is read-only",
+        "SQLITE_CANTOPEN": "the file cannot be opened or created; check the folder and its permissions",
+        "SQLITE_BUSY": "another program keeps it locked",
+        "SQLITE_LOCKED": "another program keeps it locked",
+        "SQLITE_IOERR": "the disk reported an error; on a network drive, move the data folder to a local disk",
+    }
+    reason = next((text for code, text in reasons.items() if name.startswith(code)), "it cannot be used")
+    return StorageError(f"{path}: {reason} ({error})")
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Whatever SQLite raises inside leaves as a StorageError that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise as_storage_error(path, error) from error
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection to a whole index of this version; an unusable file is set aside first. Raises StorageError."""
+    with storage_errors(path):
+        try:
+            return _open(path)
+        except (sqlite3.DatabaseError, IndexDamagedError) as error:
+            if not _is_damage(error):
+                raise
+            set_aside(path, str(error))
+        return _open(path)
+
+
+def set_aside(path: Path, reason: str) -> None:
+    """Move the file out of the way, in place of one set aside before. Raises StorageError when it cannot be moved."""
+    target = damaged_path(path)
+    try:
+        os.replace(path, target)
+        for suffix in _SIDE_FILES:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(
+            f"{path}: not a usable index ({reason}), and it cannot be moved: {error.strerror}"
+        ) from error
+    logger.warning("%s: not a usable index (%s); set aside as %s and built anew", path, reason, target.name)
+
+
+def check_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises IndexDamagedError or sqlite3.DatabaseError for a file that is not a whole index of this version."""
+    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application_id != APPLICATION_ID or not 0 < version <= SCHEMA_VERSION:
+        raise IndexDamagedError(f"{path}: a database of another program or of a later version")
+    check_keywords(connection, path)
+    finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if finding != "ok":
+        raise IndexDamagedError(f"{path}: {finding}")
+
+
+def check_keywords(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises IndexDamagedError when the keyword index has lost its root; without it every word would find nothing."""
+    # Rows 1 and 10 of an FTS5 data table are its averages and its structure (fts5_index.c).
+    roots = connection.execute("SELECT count(*) FROM words_data WHERE id IN (1, 10)").fetchone()[0]
+    if roots != 2:
+        raise IndexDamagedError(f"{path}: the keyword index is damaged; delete the file, the next sync builds it anew")
+
+
+def _is_damage(error: Exception) -> bool:
+    # SQLITE_ERROR here is a table or column that should be there and is not.
+    name = getattr(error, "sqlite_errorname", "")
+    return isinstance(error, IndexDamagedError) or name.startswith(_DAMAGE) or name == "SQLITE_ERROR"
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False)
+    try:
+        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            check_whole(connection, path)
+        _prepare(connection, path)
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    # Write-ahead logging lets readers go on while a sync writes. Where it cannot be had (some network and overlay
+    # file systems) SQLite's rollback journal is as safe, and readers wait for a commit.
+    try:
+        mode = connection.execute("PRAGMA journal_mode = wal").fetchone()[0]
+    except sqlite3.OperationalError as error:
+        if not error.sqlite_errorname.startswith(("SQLITE_IOERR", "SQLITE_PROTOCOL", "SQLITE_CANTOPEN")):
+            raise
+        mode = connection.execute("PRAGMA journal_mode = delete").fetchone()[0]
+    if mode == "wal":
+        connection.execute("PRAGMA synchronous = NORMAL")
+    else:
+        logger.warning("%s: no write-ahead log in this folder (mode %r); searches wait while a sync writes", path, mode)
+    # Deleted text is overwritten where that costs no further write.
+    connection.execute("PRAGMA secure_delete = FAST")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing. The lock is taken at once, so that a busy file is noticed before the work is done."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
