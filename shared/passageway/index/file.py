@@ -5,7 +5,7 @@ import logging
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_NO_SHARED_MEMORY = ("SQLITE_IOERR", "SQLITE_PROTOCOL", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
 class FileLock:
@@ -134,11 +135,13 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False)
+    connection = _connect(path)
     try:
+        connection = _logged_ahead(connection, path)
         if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             check_whole(connection, path)
-        _prepare(connection, path)
+        # Deleted text is overwritten where that costs no further write.
+        connection.execute("PRAGMA secure_delete = FAST")
         migrate(connection)
     except BaseException:
         connection.close()
@@ -146,21 +149,38 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    # Write-ahead logging lets readers go on while a sync writes. Where it cannot be had (some network and overlay
-    # file systems) SQLite's rollback journal is as safe, and readers wait for a commit.
+def _connect(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False)
+
+
+def _logged_ahead(connection: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """The connection with a write-ahead log, so that readers go on while a sync writes; or a new one without.
+
+    Some network drives have no shared memory. SQLite then refuses the log, or takes it and fails at the first use.
+    """
     try:
         mode = connection.execute("PRAGMA journal_mode = wal").fetchone()[0]
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
-        if not error.sqlite_errorname.startswith(("SQLITE_IOERR", "SQLITE_PROTOCOL", "SQLITE_CANTOPEN")):
+        if not error.sqlite_errorname.startswith(_NO_SHARED_MEMORY):
             raise
-        mode = connection.execute("PRAGMA journal_mode = delete").fetchone()[0]
+        connection.close()
+        _leave_write_ahead(path)
+        connection = _connect(path)
+        mode = "delete"
     if mode == "wal":
         connection.execute("PRAGMA synchronous = NORMAL")
     else:
         logger.warning("%s: no write-ahead log in this folder (mode %r); searches wait while a sync writes", path, mode)
-    # Deleted text is overwritten where that costs no further write.
-    connection.execute("PRAGMA secure_delete = FAST")
+    return connection
+
+
+def _leave_write_ahead(path: Path) -> None:
+    with closing(_connect(path)) as connection:
+        # With the file to itself SQLite reads its log without shared memory (sqlite.org/wal.html#noshm).
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = delete").fetchone()
 
 
 @contextmanager

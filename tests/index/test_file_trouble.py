@@ -1,0 +1,165 @@
+"""Files that cannot be used, and disks that will not take more: an error that names the file, and nothing lost."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from passageway.errors import IndexDamagedError, StorageError
+from passageway.index.writer import IndexWriter, PreparedItem
+
+Prepare = Callable[..., PreparedItem]
+
+
+def stored(path: Path) -> dict[str, str]:
+    with IndexWriter.open(path) as writer:
+        return writer.versions()
+
+
+def build(path: Path, *items: PreparedItem) -> None:
+    with IndexWriter.open(path) as writer:
+        writer.use_model("test-model", 16)
+        writer.store(items)
+
+
+def change(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)
+
+
+def test_a_text_file_is_set_aside_and_the_index_starts_anew(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path.write_text("shopping list\n" * 500, encoding="utf-8")
+    assert stored(path) == {}
+    assert path.with_name("notes.db.damaged").read_text(encoding="utf-8").startswith("shopping list")
+    assert "notes.db: not a usable index" in caplog.text
+
+
+def test_a_database_of_another_program_is_set_aside(path: Path) -> None:
+    change(path, "CREATE TABLE contacts (name TEXT)")
+    assert stored(path) == {}
+    with closing(sqlite3.connect(path.with_name("notes.db.damaged"))) as connection:
+        assert connection.execute("SELECT count(*) FROM contacts").fetchone() == (0,)
+
+
+def test_an_index_of_a_later_version_is_set_aside(path: Path, prepare: Prepare) -> None:
+    build(path, prepare("a"))
+    change(path, "PRAGMA user_version = 999")
+    assert stored(path) == {}
+
+
+def test_an_index_that_lacks_a_table_is_set_aside(path: Path, prepare: Prepare) -> None:
+    build(path, prepare("a"))
+    change(path, "DROP TABLE words")
+    assert stored(path) == {}
+
+
+def test_an_empty_file_becomes_an_index(path: Path) -> None:
+    path.touch()
+    assert stored(path) == {}
+    assert not path.with_name("notes.db.damaged").exists()
+
+
+def test_a_file_with_a_broken_page_is_set_aside(path: Path, prepare: Prepare) -> None:
+    build(path, *(prepare(str(number), "Tea", (None, "leaf " * 300)) for number in range(40)))
+    with path.open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(b"\xff" * 4096 * 4)
+    assert stored(path) == {}
+
+
+def test_a_keyword_index_that_lost_its_root_is_found_at_the_next_store(path: Path, prepare: Prepare) -> None:
+    with IndexWriter.open(path) as writer:
+        writer.use_model("test-model", 16)
+        writer.store([prepare("a")])
+        change(path, "DELETE FROM words_data")
+        with pytest.raises(IndexDamagedError, match=r"notes\.db: the keyword index is damaged"):
+            writer.store([prepare("b")])
+    assert path.with_name("notes.db.damaged").exists()
+    assert stored(path) == {}
+
+
+def test_the_file_set_aside_last_takes_the_place_of_an_earlier_one(path: Path) -> None:
+    for text in ("first", "second"):
+        path.write_text(text * 1000, encoding="utf-8")
+        assert stored(path) == {}
+    assert path.with_name("notes.db.damaged").read_text(encoding="utf-8").startswith("second")
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error_that_names_it(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(StorageError, match=r"notes\.db: the file cannot be opened"):
+        IndexWriter.open(path)
+
+
+def test_a_missing_data_folder_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"missing/notes\.lock: cannot be locked"):
+        IndexWriter.open(tmp_path / "missing" / "notes.db")
+
+
+def test_a_file_locked_by_another_program_is_an_error_after_a_wait(
+    path: Path, writer: IndexWriter, prepare: Prepare
+) -> None:
+    writer._db.execute("PRAGMA busy_timeout = 50")
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match=r"notes\.db: another program keeps it locked"):
+            writer.store([prepare("a")])
+        other.execute("ROLLBACK")
+    writer.store([prepare("a")])
+    assert writer.versions() == {"a": "1"}
+
+
+def test_a_folder_without_a_write_ahead_log_still_takes_an_index(
+    path: Path, prepare: Prepare, caplog: pytest.LogCaptureFixture
+) -> None:
+    # SQLite cannot map its shared memory here, as on some network drives.
+    path.with_name("notes.db-shm").mkdir()
+    build(path, prepare("a"))
+    assert "no write-ahead log in this folder" in caplog.text
+    assert stored(path) == {"a": "1"}
+
+
+FULL_DISK = """
+import sys
+from pathlib import Path
+import numpy as np
+from passageway.errors import StorageError
+from passageway.index.writer import IndexWriter, PreparedItem
+from passageway.passages import split_item
+from passageway.records import Item, Section
+
+def prepared(number):
+    item = Item(f"i{number}", "Tea", "", "1", (Section(None, f"leaf{number} " * 150),))
+    passages = split_item(item)
+    return PreparedItem(item, passages, np.full((len(passages), 16), 0.25, dtype=np.float32))
+
+path = Path(sys.argv[1]) / "notes.db"
+with IndexWriter.open(path) as writer:
+    writer.use_model("test-model", 16)
+    for batch in range(1000):
+        try:
+            writer.store([prepared(batch * 5 + number) for number in range(5)])
+        except StorageError as error:
+            print(error)
+            break
+    print(batch * 5 == len(writer.versions()))
+with IndexWriter.open(path) as writer:
+    print(batch * 5 == writer.counts().items and batch > 0)
+"""
+
+
+def test_a_full_disk_is_an_error_and_what_was_stored_stays(tmp_path: Path) -> None:
+    mount = f"mount -t tmpfs -o size=1m tmpfs {tmp_path} && exec {sys.executable} - {tmp_path}"
+    prefix = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", *prefix, "--mount", "sh", "-c", mount]
+    if subprocess.run([*command[:-1], f"mount -t tmpfs tmpfs {tmp_path}"], capture_output=True).returncode:
+        pytest.skip("this machine lets nobody mount a file system of its own")
+    done = subprocess.run(command, input=FULL_DISK, capture_output=True, text=True, timeout=60, check=True)
+    lines = done.stdout.splitlines()
+    assert "notes.db: the disk is full" in lines[0]
+    assert lines[1:] == ["True", "True"]
