@@ -4,7 +4,7 @@
 records in the tests keeps the two in step.
 """
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -86,8 +86,11 @@ def _texts(message: Mapping[str, Any], key: str, what: str) -> tuple[str, ...]:
     value = message.get(key)
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+    if not isinstance(value, list):
         raise RecordError(f"{what}: {key!r} must be a list of strings, got {_kind(value)}")
+    for entry in value:
+        if not isinstance(entry, str):
+            raise RecordError(f"{what}: {key!r} must hold nothing but strings, got {_kind(entry)} in it")
     return tuple(_encodable(entry, key, what) for entry in value)
 
 
@@ -95,8 +98,10 @@ def _weight(message: Mapping[str, Any], what: str) -> float:
     value = message.get("weight")
     if value is None:
         return 1.0
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise RecordError(f"{what}: 'weight' must be a number of 0 or more, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise RecordError(f"{what}: 'weight' must be a number, got {_kind(value)}")
+    if not 0 <= value <= sys.float_info.max:
+        raise RecordError(f"{what}: 'weight' must be a finite number of 0 or more, got {value!r}")
     return float(value)
 
 
@@ -112,7 +117,7 @@ def _sections(message: Mapping[str, Any], what: str) -> tuple[Section, ...]:
         section = _object(entry, where)
         heading = section.get("heading")
         if heading is not None:
-            heading = _text(section, "heading", where, empty=True)
+            heading = _text(section, "heading", where, empty=True).strip()
         sections.append(Section(heading or None, _text(section, "text", where, empty=True)))
     return tuple(sections)
 
@@ -156,6 +161,7 @@ def parse_check(message: Any) -> CheckReply:
     if record.get("ok") is not True:
         raise RecordError(f"check: 'ok' must be true, got {record.get('ok')!r}")
     count = record.get("count")
-    if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+    if isinstance(count, bool) or not isinstance(count, int | float) or count < 0 or count != count // 1:
         raise RecordError(f"check: 'count' must be a whole number of 0 or more, got {count!r}")
-    return CheckReply(count)
+    # Languages with one kind of number print 42.0.
+    return CheckReply(int(count))
