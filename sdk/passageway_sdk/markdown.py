@@ -25,7 +25,9 @@ _RAW = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
+    """A line of a document: its text, and what it is."""
+
     text: str
     level: int = 0
     """1 to 6 for a heading, else 0."""
@@ -49,7 +51,7 @@ def split_markdown(text: str, skip_first_h1: bool = False) -> list[dict[str, str
             sections.append({"heading": heading or None, "text": content})
         body.clear()
 
-    for line in _scan(text):
+    for line in scan(text):
         if not line.level:
             body.append(line.text)
             continue
@@ -65,34 +67,34 @@ def split_markdown(text: str, skip_first_h1: bool = False) -> list[dict[str, str
 
 def first_h1(text: str) -> str | None:
     """The text of the first level-1 heading that has any, or None."""
-    return next((line.title for line in _scan(text) if line.level == 1 and line.title), None)
+    return next((line.title for line in scan(text) if line.level == 1 and line.title), None)
 
 
 def strip_code(text: str) -> str:
     """The text without its fenced code blocks and inline code: what is left can be searched for links."""
-    kept = [line.text for line in _scan(text) if not line.fenced]
+    kept = [line.text for line in scan(text) if not line.fenced]
     # Inline code may run over a line's end, never over a blank line.
     return "".join(_without_inline_code(block) for block in re.split(r"(\n[ \t]*\n)", "\n".join(kept)))
 
 
-def _scan(text: str) -> Iterator[_Line]:
-    """Every line with what it is. The byte order mark and carriage returns are gone."""
+def scan(text: str) -> Iterator[Line]:
+    """Every line of the document with what it is. The byte order mark and carriage returns are gone."""
     fence = ""
     raw_end: re.Pattern[str] | None = None
     for line in text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n"):
         if fence:
-            yield _Line(line, fenced=True)
+            yield Line(line, fenced=True)
             fence = "" if _closes(line, fence) else fence
         elif raw_end is not None or (raw_end := _raw_block(line)) is not None:
-            yield _Line(line)
+            yield Line(line)
             raw_end = None if raw_end.search(line) else raw_end
         elif opened := _FENCE.match(line):
-            yield _Line(line, fenced=True)
+            yield Line(line, fenced=True)
             fence = opened.group(1)
         elif heading := _HEADING.match(line):
-            yield _Line(line, len(heading.group(1)), _heading_text(line[heading.end() :]))
+            yield Line(line, len(heading.group(1)), _heading_text(line[heading.end() :]))
         else:
-            yield _Line(line)
+            yield Line(line)
 
 
 def _closes(line: str, fence: str) -> bool:
