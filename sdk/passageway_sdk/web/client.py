@@ -16,6 +16,7 @@ from passageway_sdk.web.reply import Reply
 from passageway_sdk.web.retry import SAID_WAIT_S, TOTAL_WAIT_S, TRANSIENT_STATUSES, Waits, retry_after_s
 from passageway_sdk.web.transport import (
     certificate_problem,
+    host_of,
     http_library,
     is_web_address,
     open_http,
@@ -39,7 +40,7 @@ class _Ask:
     accepted: Collection[int]
     busy: Callable[[Reply], str | None]
     max_bytes: int
-    stay_on_host: bool
+    hosts: Collection[str] | None
 
 
 class _TryAgain(Exception):
@@ -116,19 +117,19 @@ class Client:
         accepted: Collection[int] = (),
         busy: Callable[[Reply], str | None] = _never_busy,
         max_bytes: int | None = None,
-        stay_on_host: bool = False,
+        hosts: Collection[str] | None = None,
     ) -> Reply:
         """The answer, read whole: its status is 2xx or one of `accepted`.
 
         A status to be retried, a network failure, and an answer that `busy` gives a reason for are asked again with
-        growing waits. Raises StatusError, RedirectRefusedError (also without a secret when `stay_on_host`),
-        TooLargeError, or WebError after 15 minutes of waiting.
+        growing waits. A redirect may lead to `hosts` only (`example.org`, `example.org:8443`); None is any.
+        Raises StatusError, RedirectRefusedError, TooLargeError, or WebError after 15 minutes of waiting.
         """
         query = urlencode(params) if params else ""
         address = f"{url}{'&' if '?' in url else '?'}{query}" if query else url
         if not is_web_address(address):
             raise WebError(f"{self.shown(url)}: not an address that can be asked over http or https")
-        ask = _Ask(address, headers or {}, accepted, busy, max_bytes or self._max_bytes, stay_on_host)
+        ask = _Ask(address, headers or {}, accepted, busy, max_bytes or self._max_bytes, hosts)
         waits = Waits()
         while True:
             try:
@@ -175,13 +176,13 @@ class Client:
             target = ""
         if not is_web_address(target):
             raise WebError(f"{self.shown(url)}: redirects to something that is no http or https address")
-        if (self._secrets or ask.stay_on_host) and not same_host(url, target):
-            reason = (
-                "the token is missing, wrong or expired, or the address in the settings is not the site's own"
-                if self._secrets
-                else "only its own host is read"
+        if self._secrets and not same_host(url, target):
+            raise RedirectRefusedError(
+                f"{self.shown(url)}: redirects to another host, {self.shown(target)}: the token is missing, wrong or "
+                "expired, or the address in the settings is not the site's own"
             )
-            raise RedirectRefusedError(f"{self.shown(url)}: redirects to another host, {self.shown(target)}: {reason}")
+        if ask.hosts is not None and host_of(target) not in ask.hosts:
+            raise RedirectRefusedError(f"{self.shown(url)}: redirects to another host, {self.shown(target)}")
         return target
 
     def _exchange(self, ask: _Ask, url: str) -> Reply:

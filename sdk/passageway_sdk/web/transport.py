@@ -54,6 +54,13 @@ def is_web_address(url: str) -> bool:
         return False
 
 
+def host_of(url: str) -> str:
+    """The host in small letters, with the port unless it is the usual one: `example.org`, `example.org:8443`."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return host if parts.port in (None, _PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
+
+
 def same_host(url: str, target: str) -> bool:
     """Whether the target is at the same host and port and does not give up encryption."""
     here, there = urlsplit(url), urlsplit(target)

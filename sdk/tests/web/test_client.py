@@ -183,8 +183,14 @@ def test_redirects_are_followed_and_the_answer_knows_where_it_came_from(serve: S
 def test_a_redirect_to_another_host_is_followed_when_nothing_secret_goes_along(serve: Serve, client: Client) -> None:
     server = serve(lambda request: Answer("{}") if request.path == "/there" else redirect(f"{server.other_url}/there"))
     assert client.get(f"{server.url}/here").url == f"{server.other_url}/there"
-    with pytest.raises(RedirectRefusedError, match="only its own host is read"):
-        client.get(f"{server.url}/here", stay_on_host=True)
+
+
+def test_a_redirect_leads_only_to_the_hosts_that_are_named(serve: Serve, client: Client) -> None:
+    server = serve(lambda request: Answer("{}") if request.path == "/there" else redirect(f"{server.other_url}/there"))
+    here, there = f"127.0.0.1:{server.port}", f"localhost:{server.port}"
+    assert client.get(f"{server.url}/here", hosts={here, there}).url == f"{server.other_url}/there"
+    with pytest.raises(RedirectRefusedError, match="redirects to another host"):
+        client.get(f"{server.url}/here", hosts={here})
 
 
 def test_a_credential_never_follows_a_redirect_to_another_host(serve: Serve, signed_in: Client) -> None:
