@@ -6,6 +6,7 @@ Connectors and embedders both run here. POSIX only: a process group is what make
 import logging
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,9 @@ _CHUNK_BYTES = 64 * 1024
 
 _GLANCE_S = 0.1
 """How often a silent program is looked at: it may be gone while a child of its keeps the pipe open."""
+
+_LEAVE_S = 1.0
+"""Between the end of its output and the end of a program that ends: microseconds, unless it cleans up."""
 
 _REAP_S = 5.0
 """A killed process is gone at once, unless it hangs in the kernel, as on a dead network file system."""
@@ -100,14 +104,13 @@ class Program:
         """The error to raise, with that message."""
         return self._failure(self.message(text))
 
-    def last_words(self) -> str:
-        """The last lines of the error output, masked, in one line; empty when there were none.
-
-        Complete only once the program has ended.
-        """
-        if self.has_ended():
-            self._error_output.close()
-        return self._error_output.last_words()
+    def ending(self) -> str:
+        """How the program ended and what it last wrote to stderr, as a piece of a message with no secret in it."""
+        if not self._leaves_within(_LEAVE_S):
+            return "closed its output and went on"
+        self._end_group()
+        self._error_output.close()
+        return f"{_status_text(self._process.returncode)}: {self._error_output.last_words() or 'nothing on stderr'}"
 
     def send(self, data: bytes, *, last: bool = False) -> None:
         """Queue data for stdin; it goes out while `read_line` waits. After the last of it stdin is closed."""
@@ -115,6 +118,12 @@ class Program:
         self._input_ends = last
         if not self._stdin.closed:
             self._write()
+
+    def has_output(self) -> bool:
+        """Whether more than white space has been printed that nobody has read yet."""
+        while self._read():
+            pass
+        return bool(self._incoming.strip())
 
     @property
     def output_ended(self) -> bool:
@@ -249,6 +258,16 @@ class Program:
             kill_group(self._process.pid)
             self._group_ended = True
             self._guard.close()
+
+
+def _status_text(status: int) -> str:
+    """`ended with exit status 3` or `was ended by SIGSEGV`."""
+    if status >= 0:
+        return f"ended with exit status {status}"
+    try:
+        return f"was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was ended by signal {-status}"
 
 
 def _nonblocking_pipes(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:

@@ -5,7 +5,6 @@ Nothing in between: a broken line, an item nobody asked for, a non-zero exit sta
 """
 
 import builtins
-import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -168,7 +167,7 @@ class Connector:
         if self._closed:
             raise program.error("stopped, because passageway stops")
         if status:
-            raise program.error(f"{_ending(status)}: {program.last_words() or 'it wrote nothing to stderr'}")
+            raise program.error(program.ending())
 
 
 def _each_once(parse: Callable[[Any], _Record], id_of: Callable[[_Record], str]) -> Callable[[Any], _Record]:
@@ -195,13 +194,3 @@ def _decoded(line: bytes) -> Any:
             f"not JSON ({error.msg} at byte {error.pos + 1} of {len(line):,}); "
             "only messages belong on stdout, everything else on stderr"
         ) from None
-
-
-def _ending(status: int) -> str:
-    """`ended with exit status 3` or `was ended by SIGSEGV`."""
-    if status > 0:
-        return f"ended with exit status {status}"
-    try:
-        return f"was ended by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was ended by signal {-status}"

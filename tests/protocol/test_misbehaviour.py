@@ -52,7 +52,7 @@ def test_a_non_zero_exit_fails_the_call_with_the_last_words(fake: Make, mode: st
 
 @pytest.mark.rule("P2")
 def test_a_crash_in_the_middle_of_a_line_is_reported_as_the_crash(fake: Make) -> None:
-    with pytest.raises(ConnectorError, match="was ended by SIGKILL: it wrote nothing to stderr"):
+    with pytest.raises(ConnectorError, match="was ended by SIGKILL: nothing on stderr"):
         fake(FAKE_MISBEHAVE="crash").list()
 
 
