@@ -1,0 +1,1 @@
+"""`passageway eval`: how often the right passage comes back, and how often nothing comes back when nothing fits."""
