@@ -53,7 +53,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
             "sources": [{"name": s.name, "items": s.items, "sections": s.sections} for s in subject.sources],
         },
         **_measurement(subject.measured),
-        "recall_at_10_before_gate": _value(subject.recall_at_10),
+        "recall_at_10_before_gate": subject.recall_at_10.value,
         "recall_at_10_before_gate_interval": subject.recall_at_10.interval,
         "groups": [_group(group) for group in subject.measured.groups],
         "sweep": [_measurement(measured) for measured in subject.sweep],
@@ -74,7 +74,7 @@ def _measurement(measured: Measurement) -> dict[str, Any]:
             "unanswerable": metrics.unanswerable,
         },
         "metrics": {
-            **{name: _value(score) for name, score in scores.items()},
+            **{name: score.value for name, score in scores.items()},
             **{name: None if q is None else round(q.value_ms, 3) for name, q in quantiles.items()},
             "embed_p50_ms": None if metrics.latency is None else round(metrics.latency.embed_p50_ms, 3),
         },
@@ -83,7 +83,7 @@ def _measurement(measured: Measurement) -> dict[str, Any]:
             **{name: None if q is None else q.interval_ms for name, q in quantiles.items()},
         },
         "silence_by_group": {
-            group.name: {"value": _value(group.metrics.silence), "interval": group.metrics.silence.interval}
+            group.name: {"value": group.metrics.silence.value, "interval": group.metrics.silence.interval}
             for group in measured.silence_groups
         },
     }
@@ -94,7 +94,7 @@ def _group(group: Group) -> dict[str, Any]:
     return {
         "name": group.name,
         "questions": group.metrics.questions,
-        "metrics": {name: _value(score) for name, score in scores.items()},
+        "metrics": {name: score.value for name, score in scores.items()},
         "intervals": {name: score.interval for name, score in scores.items()},
     }
 
@@ -115,10 +115,6 @@ def _scores(metrics: Metrics, near_miss: Score | None) -> dict[str, Score]:
 def _quantiles(metrics: Metrics) -> dict[str, Quantile | None]:
     latency = metrics.latency
     return {"p50_ms": latency.p50 if latency else None, "p95_ms": latency.p95 if latency else None}
-
-
-def _value(score: Score) -> float | None:
-    return score.value
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
