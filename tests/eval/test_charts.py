@@ -28,13 +28,13 @@ def test_a_sweep_stays_inside_its_drawing_and_rises_upwards(width: int) -> None:
 
 
 def test_a_series_without_questions_is_left_out() -> None:
-    plot = sweep_plot([0.8, 0.9], [Series("Silence", 3, (Score(0, 0), Score(0, 0)))], 0.8, 720)
+    plot = sweep_plot([0.8, 0.9], [Series("Silence", 3, (Score(0, 0), Score(0, 0)))], 0.8, 800)
     assert plot.lines == ()
 
 
 def test_one_threshold_stands_in_the_middle() -> None:
-    plot = sweep_plot([0.8], [Series("Hit@3", 0, (Score(1, 2),))], 0.8, 720)
-    assert plot.lines[0].dots[0].x == plot.own_x == pytest.approx((44 + 720 - 12) / 2)
+    plot = sweep_plot([0.8], [Series("Hit@3", 0, (Score(1, 2),))], 0.8, 800)
+    assert plot.lines[0].dots[0].x == plot.own_x == pytest.approx((44 + 800 - 12) / 2)
 
 
 def test_a_bar_is_as_long_as_its_share_and_its_whisker_spans_the_interval() -> None:
@@ -42,7 +42,7 @@ def test_a_bar_is_as_long_as_its_share_and_its_whisker_spans_the_interval() -> N
     assert bar.length == 170
     assert bar.whisker is not None
     assert bar.whisker[0] < 170 < bar.whisker[1]
-    assert len(bar.label) == 28
+    assert len(bar.label) == 34
     assert bar.full_label == "a label that is far too long for a telephone"
 
 
@@ -57,7 +57,7 @@ def test_every_time_is_in_one_column_of_the_histogram(values: list[float]) -> No
 
 def test_a_time_far_outside_is_counted_in_the_last_column() -> None:
     times = Latency((10.0,) * 99 + (9000.0,), Quantile(10.0, None), Quantile(10.0, None), 1.0)
-    last = histogram(times, 720).columns[-1]
+    last = histogram(times, 800).columns[-1]
     assert last.words.startswith("1 from ")
     assert last.words.endswith(" on")
 

@@ -111,7 +111,7 @@ def test_markdown_shows_the_run_the_sweep_the_groups_the_targets_and_the_history
     assert re.findall(r"^### (.*)$", text, re.M) == ["Relevance threshold", "Groups", "Targets", "History"]
     assert re.search(r"^\| Hit@3 +\| at least 70.0% \| 75.0% +\| yes \|$", text, re.M)
     assert re.search(r"^\| Silence +\| at least 90.0% \| 75.0% +\| no +\|$", text, re.M)
-    assert "| 0.845 ←" in text
+    assert "| **0.845** |" in text
     assert "| 2026-11-30 | toy-64 " in text
 
 

@@ -34,10 +34,14 @@ class Case:
 
     def accepts(self, item_id: str, texts: Iterable[str | None]) -> bool:
         """Whether the id is listed, or a listed text is part of one of `texts` (title, address, heading)."""
+        return self.accepts_folded(item_id, [folded_text(text) for text in texts if text])
+
+    def accepts_folded(self, item_id: str, texts: Iterable[str]) -> bool:
+        """The same for texts that are folded already."""
         if item_id in self.expect_id:
             return True
-        folded = [folded_text(text) for text in texts if text]
-        return any(folded_text(part) in text for part in self.expect for text in folded)
+        parts = [folded_text(part) for part in self.expect]
+        return any(part in text for text in texts for part in parts)
 
 
 @dataclass(frozen=True, slots=True)

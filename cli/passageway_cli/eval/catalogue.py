@@ -1,30 +1,36 @@
-"""What the index holds, item by item, and which items are an accepted answer to a question."""
+"""What the index holds, item by item: which items answer a question, and which are copies of each other."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from passageway_cli.eval.cases import Case
+from passageway_cli.eval.cases import Case, folded_text
+from passageway_query.answer import OpenedItem
 
 Key = tuple[str, str]
 """(source, id): what identifies an item over all sources."""
 
+COPY_SHARE = 0.5
+"""An item of which more than this share stands word for word in another one is a copy of it."""
+
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One indexed item by everything that a case can accept it for."""
+class _Entry:
+    """An item by what a case can accept it for, and by its sections: hash of a text to its length in characters."""
 
-    source: str
-    id: str
-    title: str
-    url: str
-    headings: tuple[str, ...]
+    key: Key
+    texts: tuple[str, ...]
+    sections: Mapping[int, int]
 
 
 class Catalogue:
-    """All indexed items."""
+    """All indexed items. Holds titles, addresses and headings, but no text."""
 
-    def __init__(self, entries: Iterable[Entry]):
-        self._entries = tuple(entries)
+    def __init__(self, items: Iterable[OpenedItem]):
+        self._entries = {(item.source, item.id): _entry(item) for item in items}
+        self._holders: dict[int, list[Key]] = {}
+        for key, entry in self._entries.items():
+            for digest in entry.sections:
+                self._holders.setdefault(digest, []).append(key)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -32,7 +38,23 @@ class Catalogue:
     def accepted(self, case: Case) -> frozenset[Key]:
         """The items that hold an accepted answer: by id, title, address or the heading of any section."""
         return frozenset(
-            (entry.source, entry.id)
-            for entry in self._entries
-            if case.accepts(entry.id, (entry.title, entry.url, *entry.headings))
+            entry.key for entry in self._entries.values() if case.accepts_folded(entry.key[1], entry.texts)
         )
+
+    def with_copies(self, keys: frozenset[Key]) -> frozenset[Key]:
+        """These items and the copies of them, such as the same page in another source."""
+        shared = {digest for key in keys for digest in self._entries[key].sections}
+        near = {key for digest in shared for key in self._holders[digest]}
+        return keys | {key for key in near if self._is_copy(self._entries[key], shared)}
+
+    @staticmethod
+    def _is_copy(entry: _Entry, shared: set[int]) -> bool:
+        common = sum(length for digest, length in entry.sections.items() if digest in shared)
+        return common > COPY_SHARE * sum(entry.sections.values())
+
+
+def _entry(item: OpenedItem) -> _Entry:
+    headings = dict.fromkeys(section.heading for section in item.sections if section.heading)
+    texts = tuple(folded_text(text) for text in (item.title, item.url, *headings))
+    words = [" ".join(section.text.split()) for section in item.sections]
+    return _Entry((item.source, item.id), texts, {hash(text): len(text) for text in words if text})

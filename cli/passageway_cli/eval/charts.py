@@ -8,7 +8,7 @@ from passageway_cli.eval.intervals import Interval
 from passageway_cli.eval.metrics import Latency, Score
 from passageway_cli.eval.wording import milliseconds, rate, threshold
 
-WIDTHS = (720, 340)
+WIDTHS = (800, 340)
 """One drawing for wide windows and one for a telephone: text that is scaled down cannot be read."""
 
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 40
@@ -131,7 +131,7 @@ def bar_plot(bars: Sequence[tuple[str, int, Score]], width: int) -> BarPlot:
     """A bar for each (label, style, score)."""
     row = 46
     x = _scale(0, 1, 0, width)
-    fitting = 70 if width > 500 else 28
+    fitting = 90 if width > 500 else 34
     return BarPlot(
         width,
         row * len(bars),

@@ -105,8 +105,9 @@ def _comparison(report: ComparisonReport) -> list[str]:
 
 def _table(table: Table) -> str:
     """The table with its columns padded, so that it reads well where nothing renders it."""
-    rows = [table.heads, *(_strong(row) if n == table.marked else row for n, row in enumerate(table.rows))]
-    cells = [[_text(cell) for cell in row] for row in rows]
+    cells = [[_text(cell) for cell in row] for row in (table.heads, *table.rows)]
+    if table.marked is not None:
+        cells[table.marked + 1][0] = f"**{cells[table.marked + 1][0]}**"
     widths = [max(len(row[column]) for row in cells) for column in range(len(table.heads))]
     lines = [_line(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     return "\n".join([lines[0], _line("-" * width for width in widths), *lines[1:]])
@@ -114,10 +115,6 @@ def _table(table: Table) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-def _strong(row: tuple[str, ...]) -> tuple[str, ...]:
-    return (f"{row[0]} ←", *row[1:])
 
 
 def _text(text: str) -> str:

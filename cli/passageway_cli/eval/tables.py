@@ -28,11 +28,12 @@ MOST_APART = 4
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Column heads and rows of text; `marked` is the number of the row that stands out, from 0, or None."""
+    """Column heads and rows of text. `marked` numbers the row that stands out, from 0; `wordy` cells are sentences."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     marked: int | None = None
+    wordy: bool = False
 
 
 def metrics_table(subject: Subject) -> Table:
@@ -117,7 +118,7 @@ def pairs_table(pairs: Sequence[Pair]) -> Table:
 def cases_table(cases: Iterable[CaseResult], *, near: bool) -> Table:
     """Every question with what it found. This quotes the sources."""
     heads = ("Number", "Group", "Question", "Rank", "Found", *(["With the answer hidden"] if near else []))
-    return Table(heads, tuple(_case_row(case, near=near) for case in cases))
+    return Table(heads, tuple(_case_row(case, near=near) for case in cases), wordy=True)
 
 
 def silences(measured: Measurement) -> list[tuple[str, Score]]:
