@@ -13,6 +13,7 @@ Only the standard library is needed here, so that it starts quickly.
 """
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -25,6 +26,8 @@ from typing import Any, NoReturn
 
 _HOUR_S = 3600
 _DIMENSION = int(os.environ.get("FAKE_DIM", "64"))
+
+_PENDULUM = itertools.cycle([1000.0, -1000.0, 1000.0])
 
 _Message = dict[str, Any]
 
@@ -163,7 +166,7 @@ MISBEHAVIOURS: Mapping[str, Callable[[_Message, _Message], _Message]] = {
     "zero": _with_vectors(lambda vectors: [*vectors[:-1], [0] * len(vectors[-1])]),
     "constant": _with_vectors(lambda vectors: [[1] * len(vector) for vector in vectors]),
     "shuffled": _with_vectors(lambda vectors: vectors[::-1]),
-    "random": _with_vectors(lambda vectors: [[time.monotonic_ns() % 97 + 1, *vector[1:]] for vector in vectors]),
+    "restless": _with_vectors(lambda vectors: [[next(_PENDULUM), *vector[1:]] for vector in vectors]),
     "no-question": _on("embed", lambda request, reply: _blind(reply) if request["kind"] == "query" else reply),
     "ascii-only": _on("embed", lambda request, reply: _unless(str.isascii, request, reply)),
     "short-only": _on("embed", lambda request, reply: _unless(lambda text: len(text) < 1000, request, reply)),
