@@ -1,14 +1,17 @@
 """The calls of the protocol: ids, versions, what changed, and the limits of the core."""
 
 import os
+import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from passageway.protocol import Connector
 from passageway.records import parse_item
+from passageway.testing.contract import check_connector
 
 FAR = "2099-01-01T00:00:00Z"
 
@@ -37,6 +40,17 @@ def test_the_core_reads_what_the_connector_prints(vault):
     assert items[0].links == ("001.md",)
     assert [section.heading for section in items[0].sections] == [None, "Ü"]
     assert sorted(item.id for item in recent) == sorted(versions)
+
+
+def test_the_connector_keeps_the_contract(vault):
+    shutil.copytree(Path(__file__).with_name("vault"), vault.folder, dirs_exist_ok=True)
+    connector = Connector(
+        "vault", [sys.executable, "-m", "passageway_connector_markdown"], env={"FOLDER": str(vault.folder)}
+    )
+    try:
+        check_connector(connector)
+    finally:
+        connector.close()
 
 
 def test_output_is_ascii_and_an_unknown_id_is_no_error(vault):
