@@ -1,0 +1,142 @@
+"""When each source is synced: one thread a source, so that a hanging connector delays nobody else."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from passageway.config import ConnectorConfig
+from passageway.embedder import Embedder
+from passageway.errors import EmbedderError, PassagewayError
+from passageway_sync.sync import SourceSync, Stopped
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_S = 10
+EMBEDDER_RETRY_S = 5
+"""Seconds until a sync that found no embedder asks again: it may just be starting."""
+
+
+class Schedule:
+    """Syncs every source: a reconcile at start and every `reconcile_s`, a poll every `poll_s` in between.
+
+    A failed sync is tried again after `poll_s`, doubling up to `reconcile_s`.
+    """
+
+    def __init__(
+        self,
+        connectors: Sequence[ConnectorConfig],
+        data_dir: Path,
+        embedder: Embedder,
+        poll_s: float,
+        reconcile_s: float,
+    ):
+        self._connectors = connectors
+        self._data_dir = data_dir
+        self._embedder = embedder
+        self._poll_s = poll_s
+        self._reconcile_s = reconcile_s
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Sync until `stop` is set; then end running connectors, close the files and return."""
+        self._data_dir.mkdir(parents=True, exist_ok=True)
+        runners = [
+            _Runner(config, self._data_dir, self._embedder, self._poll_s, self._reconcile_s)
+            for config in self._connectors
+        ]
+        for runner in runners:
+            runner.start()
+        await stop.wait()
+        for runner in runners:
+            runner.stop()
+        await asyncio.to_thread(_join, runners)
+
+
+def _join(runners: Sequence["_Runner"]) -> None:
+    for runner in runners:
+        runner.join()
+
+
+class _Runner:
+    """One source's two threads: the syncs, and the heartbeat that goes on while a sync is busy."""
+
+    def __init__(self, config: ConnectorConfig, data_dir: Path, embedder: Embedder, poll_s: float, reconcile_s: float):
+        self._config = config
+        self._data_dir = data_dir
+        self._embedder = embedder
+        self._poll_s = poll_s
+        self._reconcile_s = reconcile_s
+        self._stopping = threading.Event()
+        self._sync: SourceSync | None = None
+        self._threads = [
+            threading.Thread(target=self._run, name=f"sync {config.name}", daemon=True),
+            threading.Thread(target=self._beat, name=f"heartbeat {config.name}", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._sync is not None:
+            self._sync.stop()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join()
+
+    def _beat(self) -> None:
+        while not self._stopping.wait(HEARTBEAT_S):
+            try:
+                if self._sync is not None:
+                    self._sync.beat()
+            except PassagewayError as error:
+                logger.error("%s: the heartbeat cannot be written: %s", self._config.name, error)
+
+    def _run(self) -> None:
+        self._sync = SourceSync(self._config, self._data_dir, self._embedder)
+        failures, reconcile_at = 0, 0.0
+        while not self._stopping.is_set():
+            if time.monotonic() >= reconcile_at:
+                error = self._guarded(self._reconcile)
+                failures = failures + 1 if error else 0
+                reconcile_at = time.monotonic() + (self._retry_s(error, failures) if error else self._reconcile_s)
+            elif self._sync.can_poll:
+                self._guarded(self._poll)
+            self._stopping.wait(max(0.0, min(self._poll_s, reconcile_at - time.monotonic())))
+        self._sync.close()
+
+    def _reconcile(self) -> None:
+        assert self._sync is not None
+        report = self._sync.reconcile()
+        logger.info(
+            "%s: %d items, %d sections (%d fetched, %d removed)",
+            *(report.name, report.items, report.sections, report.changed, report.removed),
+        )
+
+    def _poll(self) -> None:
+        assert self._sync is not None
+        if changed := self._sync.poll():
+            logger.info("%s: %d changed items stored", self._config.name, changed)
+
+    def _guarded(self, step: Callable[[], None]) -> Exception | None:
+        """The error the step ended with, said in the log; whatever it is, only this source feels it."""
+        try:
+            step()
+        except Stopped:
+            return None
+        except PassagewayError as error:
+            logger.warning("%s: sync failed: %s", self._config.name, error)
+            return error
+        except Exception as error:
+            logger.exception("%s: sync failed", self._config.name)
+            return error
+        return None
+
+    def _retry_s(self, error: Exception, failures: int) -> float:
+        if isinstance(error, EmbedderError):
+            return min(self._poll_s, EMBEDDER_RETRY_S)
+        return float(min(self._reconcile_s, self._poll_s * 2 ** min(failures - 1, 16)))

@@ -1,0 +1,266 @@
+"""One source kept in step with its index file: build, reconcile, poll."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from passageway.config import ConnectorConfig
+from passageway.embedder import Embedder, EmbedderInfo
+from passageway.errors import ConnectorError, PassagewayError
+from passageway.index.state import SourceState
+from passageway.index.writer import IndexWriter
+from passageway.protocol import Connector
+from passageway.records import Item
+from passageway_sync.guard import check_deletions
+from passageway_sync.prepare import PASSAGES_PER_CALL, prepare
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FETCH_IDS = 50
+"""Ids a fetch call is given at most, and items a transaction holds (connector protocol v1)."""
+
+FAILURES_IN_A_ROW = 2
+"""Fetch calls that may fail one after another before a sync stops: a source that is down costs two timeouts."""
+
+POLL_OVERLAP_S = 10
+"""How far a poll looks back past the last one, for clocks and file times that are a little off."""
+
+Progress = Callable[[int, int], None]
+"""Called with (items done, items in all)."""
+
+
+class Stopped(PassagewayError):
+    """The sync was asked to stop; what was stored stays, and the next sync goes on from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What one sync left in the file."""
+
+    name: str
+    items: int
+    sections: int
+    changed: int
+    removed: int
+
+
+class SourceSync:
+    """Keeps one source's file current. Its methods block and are called from one thread; `stop` and `beat` from any."""
+
+    def __init__(self, config: ConnectorConfig, data_dir: Path, embedder: Embedder, progress: Progress | None = None):
+        self.name = config.name
+        self._config = config
+        self._path = data_dir / f"{config.name}.db"
+        self._embedder = embedder
+        self._progress = progress
+        self._connector: Connector | None = None
+        self._checked = False
+        self._writer: IndexWriter | None = None
+        self._lock = threading.Lock()
+        self._state = SourceState()
+        self._reconcile_error: str | None = None
+        self._stopping = threading.Event()
+        self._since: datetime | None = None
+
+    @property
+    def can_poll(self) -> bool:
+        """Whether there is a finished build, and so a time to ask for changes since."""
+        return self._state.built and self._since is not None
+
+    def open(self) -> None:
+        """Open the file, creating or rebuilding it. Raises StorageError when another sync holds it."""
+        if self._writer is None:
+            self._writer = IndexWriter.open(self._path)
+            self._state = replace(self._writer.read_state(), fetched=None, of=None)
+            if self._state.last_success is not None:
+                self._since = datetime.fromtimestamp(self._state.last_success, UTC)
+
+    def close(self) -> None:
+        """Close the file and end a running connector."""
+        self.stop()
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+
+    def stop(self) -> None:
+        """Make a running call end soon; it raises Stopped."""
+        self._stopping.set()
+        if self._connector is not None:
+            self._connector.close()
+
+    def beat(self) -> None:
+        """Write the heartbeat, so that query can tell a busy sync from one that is gone."""
+        self._write_state()
+
+    def reconcile(self) -> BuildReport:
+        """Compare the whole listing with the file, fetch what differs, delete what is gone.
+
+        The error of a failed sync is in the state, and raised: ConnectorError, DeletionRefusedError, EmbedderError,
+        StorageError or Stopped. Everything stored before it stays.
+        """
+        with self._recorded(reconciling=True):
+            started = datetime.now(UTC)
+            writer, connector, info = self._ready()
+            listed = connector.list()
+            stored = writer.versions()
+            gone = [item_id for item_id in stored if item_id not in listed]
+            check_deletions(len(stored), len(gone), self._config.max_delete_fraction)
+            changed = [item_id for item_id, version in listed.items() if stored.get(item_id) != version]
+            failure = self._fetch(changed, writer, connector, info)
+            with self._lock:
+                if gone:
+                    writer.remove(gone)
+                if failure is not None:
+                    raise failure
+                writer.finish()
+                items, sections = writer.counts()
+            self._since = started
+            self._write_state(built=True)
+            return BuildReport(self.name, items, sections, len(changed), len(gone))
+
+    def poll(self) -> int:
+        """Store what the connector says has changed since the last sync; how many items that were.
+
+        Needs `can_poll`. Raises as `reconcile` does; an error of the last reconcile stays in the state.
+        """
+        with self._recorded(reconciling=False):
+            started = datetime.now(UTC)
+            writer, connector, info = self._ready()
+            assert self._since is not None, "poll before a finished build"
+            items = connector.changed(self._since - timedelta(seconds=POLL_OVERLAP_S))
+            stored = writer.versions() if items else {}
+            fresh = [item for item in items if stored.get(item.id) != item.version]
+            for batch in _batches(fresh, FETCH_IDS):
+                self._store(batch, writer, info)
+            self._since = started
+            return len(fresh)
+
+    def _ready(self) -> tuple[IndexWriter, Connector, EmbedderInfo]:
+        self._step()
+        self.open()
+        assert self._writer is not None
+        if self._connector is None:
+            self._connector = Connector.from_config(self._config)
+        if not self._checked:
+            self._connector.check()
+            self._checked = True
+        info = self._embedder.info()
+        self._renew_vectors(self._writer, info)
+        return self._writer, self._connector, info
+
+    def _renew_vectors(self, writer: IndexWriter, info: EmbedderInfo) -> None:
+        """With another model, embed the stored text anew, batch by batch; words answer meanwhile."""
+        with self._lock:
+            stale = writer.use_model(info.name, info.dimension)
+        if not stale:
+            return
+        logger.info("%s: its vectors are of another model; embedding its text again with %s", self.name, info.name)
+        of, done = writer.stale_count(), 0
+        self._write_state(state="indexing", fetched=0, of=of)
+        while sections := writer.stale_sections(PASSAGES_PER_CALL):
+            self._step()
+            vectors = self._embedder.embed([section.embedded for section in sections], "passage")
+            with self._lock:
+                writer.refresh_vectors([section.id for section in sections], vectors)
+            done += len(sections)
+            self._report(done, of)
+        self._write_state(fetched=None, of=None)
+
+    def _fetch(
+        self, ids: Sequence[str], writer: IndexWriter, connector: Connector, info: EmbedderInfo
+    ) -> ConnectorError | None:
+        """Fetch in calls and store each; the error to report, or None. Other kinds of error are raised at once."""
+        batches = list(_batches(ids, FETCH_IDS))
+        failed, in_a_row, first, done = 0, 0, "", 0
+        if batches:
+            self._report(0, len(ids))
+        for number, batch in enumerate(batches, 1):
+            self._step()
+            try:
+                items = connector.fetch(batch)
+            except ConnectorError as error:
+                self._step()
+                failed, in_a_row, first = failed + 1, in_a_row + 1, first or str(error)
+                logger.warning("%s: fetch call %d of %d failed: %s", self.name, number, len(batches), error)
+                if in_a_row == FAILURES_IN_A_ROW:
+                    break
+                continue
+            in_a_row = 0
+            self._store(items, writer, info)
+            done += len(batch)
+            self._report(done, len(ids))
+        if not failed:
+            return None
+        stopped = f"; stopped after {FAILURES_IN_A_ROW} failures in a row" if in_a_row == FAILURES_IN_A_ROW else ""
+        return ConnectorError(f"{failed} of {len(batches)} fetch batches failed{stopped}: {first}")
+
+    def _store(self, items: Sequence[Item], writer: IndexWriter, info: EmbedderInfo) -> None:
+        prepared = prepare(items, writer, self._embedder, info.dimension, self._step)
+        with self._lock:
+            writer.store(prepared)
+
+    def _step(self) -> None:
+        if self._stopping.is_set():
+            raise Stopped(f"{self.name}: stopped")
+
+    def _report(self, done: int, of: int) -> None:
+        self._write_state(fetched=done, of=of)
+        if self._progress is not None:
+            self._progress(done, of)
+
+    @contextmanager
+    def _recorded(self, *, reconciling: bool) -> Iterator[None]:
+        """Write how the sync ended into the file. Only a reconcile that worked clears the error of one that did not."""
+        try:
+            yield
+        except Stopped:
+            self._try_to_write(fetched=None, of=None)
+            raise
+        except Exception as error:
+            text = str(error) if isinstance(error, PassagewayError) else f"internal error: {error!r}"
+            self._reconcile_error = text if reconciling else self._reconcile_error
+            self._try_to_write(state="failing", error=text, fetched=None, of=None)
+            raise
+        self._reconcile_error = None if reconciling else self._reconcile_error
+        self._write_state(
+            state="failing" if self._reconcile_error else "ok",
+            error=self._reconcile_error,
+            fetched=None,
+            of=None,
+            last_success=self._state.last_success if self._reconcile_error else time.time(),
+        )
+
+    def _try_to_write(self, **changes: object) -> None:
+        try:
+            self._write_state(**changes)
+        except PassagewayError as error:
+            logger.error("%s: its state cannot be written: %s", self.name, error)
+
+    def _write_state(self, **changes: object) -> None:
+        with self._lock:
+            self._state = replace(self._state, heartbeat=time.time(), **changes)  # type: ignore[arg-type]
+            if self._writer is not None:
+                self._writer.write_state(self._state)
+
+
+def build(config: ConnectorConfig, data_dir: Path, embedder: Embedder, progress: Progress | None = None) -> BuildReport:
+    """Build or reconcile one source and wait for it. Raises what `SourceSync.reconcile` raises."""
+    sync = SourceSync(config, data_dir, embedder, progress)
+    try:
+        return sync.reconcile()
+    finally:
+        sync.close()
+
+
+def _batches(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
