@@ -1,0 +1,77 @@
+import asyncio
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from passageway.config import ConnectorConfig
+from passageway_sync.schedule import Schedule
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+@contextlib.asynccontextmanager
+async def running(schedule: Schedule):
+    stop = asyncio.Event()
+    task = asyncio.create_task(schedule.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        async with asyncio.timeout(30):
+            await task
+
+
+@pytest.mark.anyio
+async def test_a_hanging_source_delays_no_other(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    stuck = tmp_path / "stuck.json"
+    stuck.write_text('{"hang": "list"}', encoding="utf-8")
+    good = bench.config()
+    hanging = good.model_copy(update={"name": "stuck", "env": {**good.env, "STATE": str(stuck)}})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([hanging, good], tmp_path / "data", embedder, 0.2, 60)):
+            await until(lambda: len(bench.calls("changed")) >= 2)
+    assert (bench.stored(), bench.state().state) == (["a"], "ok")
+
+
+@pytest.mark.anyio
+async def test_a_source_that_was_down_is_asked_again_long_before_the_next_reconcile(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"}, fail="list")
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 600)):
+            await until(lambda: len(bench.calls("list")) >= 2)
+            bench.tell(items={"a": "text"})
+            await until(lambda: len(bench.calls("fetch")) == 1)
+    assert bench.stored() == ["a"]
+
+
+@pytest.mark.anyio
+async def test_a_source_is_reconciled_again_after_its_interval(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text", "b": "more", "c": "still more"})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 0.5)):
+            await until(lambda: len(bench.calls("list")) >= 1 and len(bench.calls("changed")) >= 1)
+            bench.tell(items={"a": "text", "b": "more"})
+            await until(lambda: len(bench.calls("list")) >= 3)
+    assert bench.stored() == ["a", "b"]
+
+
+@pytest.mark.anyio
+async def test_a_source_that_cannot_start_is_reported_and_the_schedule_goes_on(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    missing = ConnectorConfig(name="gone", command=[str(tmp_path / "no-such-program")])
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([missing, bench.config()], tmp_path / "data", embedder, 0.1, 60)):
+            await until(lambda: len(bench.calls("changed")) >= 1)
+    assert bench.stored() == ["a"]
