@@ -12,10 +12,10 @@ from typing import TypeVar
 
 from passageway.config import ConnectorConfig
 from passageway.embedder import Embedder, EmbedderInfo
-from passageway.errors import ConnectorError, PassagewayError
+from passageway.errors import ConnectorError, IndexDamagedError, PassagewayError
 from passageway.index.state import SourceState
 from passageway.index.writer import IndexWriter
-from passageway.protocol import Connector
+from passageway.protocol import FETCH_IDS, Connector
 from passageway.records import Item
 from passageway_sync.guard import check_deletions
 from passageway_sync.prepare import PASSAGES_PER_CALL, prepare
@@ -23,9 +23,6 @@ from passageway_sync.prepare import PASSAGES_PER_CALL, prepare
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-FETCH_IDS = 50
-"""Ids a fetch call is given at most, and items a transaction holds (connector protocol v1)."""
 
 FAILURES_IN_A_ROW = 2
 """Fetch calls that may fail one after another before a sync stops: a source that is down costs two timeouts."""
@@ -116,16 +113,15 @@ class SourceSync:
             check_deletions(len(stored), len(gone), self._config.max_delete_fraction)
             changed = [item_id for item_id, version in listed.items() if stored.get(item_id) != version]
             failure = self._fetch(changed, writer, connector, info)
-            with self._lock:
-                if gone:
-                    writer.remove(gone)
-                if failure is not None:
-                    raise failure
-                writer.finish()
-                items, sections = writer.counts()
+            if gone:
+                writer.remove(gone)
+            if failure is not None:
+                raise failure
+            writer.finish()
             self._since = started
             self._write_state(built=True)
-            return BuildReport(self.name, items, sections, len(changed), len(gone))
+            counts = writer.counts()
+            return BuildReport(self.name, counts.items, counts.sections, len(changed), len(gone))
 
     def poll(self) -> int:
         """Store what the connector says has changed since the last sync; how many items that were.
@@ -159,9 +155,7 @@ class SourceSync:
 
     def _renew_vectors(self, writer: IndexWriter, info: EmbedderInfo) -> None:
         """With another model, embed the stored text anew, batch by batch; words answer meanwhile."""
-        with self._lock:
-            stale = writer.use_model(info.name, info.dimension)
-        if not stale:
+        if not writer.use_model(info.name, info.dimension):
             return
         logger.info("%s: its vectors are of another model; embedding its text again with %s", self.name, info.name)
         of, done = writer.stale_count(), 0
@@ -169,8 +163,7 @@ class SourceSync:
         while sections := writer.stale_sections(PASSAGES_PER_CALL):
             self._step()
             vectors = self._embedder.embed([section.embedded for section in sections], "passage")
-            with self._lock:
-                writer.refresh_vectors([section.id for section in sections], vectors)
+            writer.refresh_vectors([section.section for section in sections], vectors)
             done += len(sections)
             self._report(done, of)
         self._write_state(fetched=None, of=None)
@@ -204,9 +197,7 @@ class SourceSync:
         return ConnectorError(f"{failed} of {len(batches)} fetch batches failed{stopped}: {first}")
 
     def _store(self, items: Sequence[Item], writer: IndexWriter, info: EmbedderInfo) -> None:
-        prepared = prepare(items, writer, self._embedder, info.dimension, self._step)
-        with self._lock:
-            writer.store(prepared)
+        writer.store(prepare(items, writer, self._embedder, info.dimension, self._step))
 
     def _step(self) -> None:
         if self._stopping.is_set():
@@ -222,10 +213,14 @@ class SourceSync:
         """Write how the sync ended into the file. Only a reconcile that worked clears the error of one that did not."""
         try:
             yield
-        except Stopped:
-            self._try_to_write(fetched=None, of=None)
+        except IndexDamagedError as error:
+            self._start_anew(str(error))
             raise
         except Exception as error:
+            if self._stopping.is_set():
+                # Whatever broke, broke because it was ended.
+                self._try_to_write(fetched=None, of=None)
+                raise Stopped(f"{self.name}: stopped") from error
             text = str(error) if isinstance(error, PassagewayError) else f"internal error: {error!r}"
             self._reconcile_error = text if reconciling else self._reconcile_error
             self._try_to_write(state="failing", error=text, fetched=None, of=None)
@@ -238,6 +233,16 @@ class SourceSync:
             of=None,
             last_success=self._state.last_success if self._reconcile_error else time.time(),
         )
+
+    def _start_anew(self, error: str) -> None:
+        """The damaged file has been set aside: the next reconcile fills a new one."""
+        with self._lock:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+        self._since = None
+        self.open()
+        self._try_to_write(state="failing", error=error)
 
     def _try_to_write(self, **changes: object) -> None:
         try:

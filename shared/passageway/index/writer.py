@@ -193,6 +193,13 @@ class IndexWriter:
             for section, item_id, title, path, heading, text in rows
         ]
 
+    def stale_count(self) -> int:
+        """How many sections `stale_sections` has left to give."""
+        model, _ = self._current_model()
+        with self._reading():
+            count: int = self._db.execute("SELECT count(*) FROM vectors WHERE model != ?", (model,)).fetchone()[0]
+            return count
+
     def refresh_vectors(self, sections: Sequence[int], vectors: Vectors) -> None:
         """Replace the vectors of these sections with the current model's; sections gone meanwhile are passed over."""
         model, dimension = self._current_model()
