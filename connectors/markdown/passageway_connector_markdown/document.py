@@ -91,11 +91,11 @@ def _headings(tokens: list[Token], environment: Environment, is_mdx: bool) -> It
     for token, inline in zip(tokens, tokens[1:], strict=False):
         if token.type == "heading_open" and token.level == 0 and token.map:
             content = without_hidden(inline.content, is_mdx=is_mdx)
-            is_long = len(content) > MAX_HEADING_CHARACTERS
             # Ten times the length leaves room for addresses, and keeps a paragraph of a megabyte away from the parser.
-            title = plain_text(parse_inline(content[: 10 * MAX_HEADING_CHARACTERS], environment))
-            title = _ANCHOR.sub("", title)
-            if len(title) > MAX_HEADING_CHARACTERS:
+            source = content[: 10 * MAX_HEADING_CHARACTERS]
+            title = _ANCHOR.sub("", plain_text(parse_inline(source, environment)))
+            is_long = len(title) > MAX_HEADING_CHARACTERS or source != content
+            if is_long:
                 title = title[:MAX_HEADING_CHARACTERS].rstrip() + "…"
             yield _Heading(int(token.tag[1]), title, token.map[0], token.map[1], is_long)
 

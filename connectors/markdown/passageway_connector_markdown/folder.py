@@ -93,12 +93,14 @@ def _moved_s(entry: os.DirEntry[str]) -> float:
 
 
 def _add_file(entry: os.DirEntry[str], name: str, place: _Place, folder: Path, listing: Listing) -> None:
+    placed_s = place.moved_s
     if entry.is_symlink():
-        if entry.is_dir():
+        if os.path.isdir(entry.path):
             return
         if reason := _link_problem(entry.path, folder):
             listing.skipped.append(f"{name!r} skipped: {reason}")
             return
+        placed_s = max(placed_s, entry.stat(follow_symlinks=False).st_ctime)
     try:
         status = entry.stat()
     except FileNotFoundError:
@@ -108,7 +110,7 @@ def _add_file(entry: os.DirEntry[str], name: str, place: _Place, folder: Path, l
     elif not _is_utf8(name):
         listing.skipped.append(f"{name!r} skipped: its name is not UTF-8 text")
     else:
-        changed_s = max(status.st_mtime, status.st_ctime, place.moved_s)
+        changed_s = max(status.st_mtime, status.st_ctime, placed_s)
         listing.files.append(File(name, entry.path, status.st_size, status.st_mtime, changed_s))
 
 
@@ -126,7 +128,7 @@ def _link_problem(path: str, folder: Path) -> str | None:
     target = Path(os.path.realpath(path))
     if not target.is_relative_to(folder):
         return "it is a link that leaves FOLDER"
-    if not target.exists():
+    if not os.path.exists(target):
         return "it is a link to nothing"
     if any(_is_hidden(part) for part in target.relative_to(folder).parts):
         return "it is a link to a hidden file"

@@ -1,6 +1,7 @@
 """The connector's settings, read from its environment."""
 
 import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ def read_settings(env: Mapping[str, str]) -> Settings:
     texts = {setting.name: env.get(setting.name, "").strip() or (setting.default or "") for setting in SETTINGS}
     return Settings(
         folder=_folder(texts["FOLDER"]),
-        include=Patterns.parse(texts["INCLUDE"]),
+        include=_include(texts["INCLUDE"]),
         exclude=Patterns.parse(texts["EXCLUDE"]),
         max_file_bytes=_max_file_bytes(texts["MAX_FILE_BYTES"]),
     )
@@ -52,11 +53,23 @@ def _folder(text: str) -> Path:
     if not text:
         raise SettingsError("FOLDER is not set; expected the folder to index, such as FOLDER=/home/you/notes")
     folder = Path(os.path.realpath(os.path.expanduser(text)))
-    if not folder.exists():
-        raise SettingsError(f"FOLDER is {text!r}, which does not exist; correct the path, or mount the drive it is on")
-    if not folder.is_dir():
+    try:
+        mode = folder.stat().st_mode
+    except FileNotFoundError:
+        raise SettingsError(
+            f"FOLDER is {text!r}, which does not exist; correct the path, or mount the drive it is on"
+        ) from None
+    except OSError as error:
+        raise SettingsError(f"FOLDER is {text!r}, which cannot be reached: {error.strerror}") from error
+    if not stat.S_ISDIR(mode):
         raise SettingsError(f"FOLDER is {text!r}, which is not a folder; name the folder that holds the files")
     return folder
+
+
+def _include(text: str) -> Patterns:
+    if not text.strip("| "):
+        raise SettingsError(f"INCLUDE is {text!r}, which holds no pattern; expected some such as '*.md|*.markdown'")
+    return Patterns.parse(text)
 
 
 def _max_file_bytes(text: str) -> int:

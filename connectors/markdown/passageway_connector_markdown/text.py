@@ -8,8 +8,7 @@ _CONTROLS = bytes(set(range(32)) - {8, 9, 10, 12, 13, 27})
 """C0 control characters that text has no use for; backspace and escape appear in recorded terminal output."""
 
 _MAX_CONTROLS = 0.1
-"""Share of such characters above which a file is binary. Text has none or a stray one, compressed data about an
-eighth."""
+"""Share of such characters above which a file is binary: text has none or a stray one, random ASCII a fifth."""
 
 
 class Unusable(Exception):

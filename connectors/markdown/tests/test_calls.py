@@ -146,6 +146,14 @@ def test_changed_gives_what_was_edited_or_moved_in_since(vault):
     assert "edited.md" in changed(vault, now - timedelta(minutes=1))
 
 
+def test_changed_gives_a_link_made_since_to_an_older_note(vault):
+    old = vault.write("old.md")
+    wait_for_a_later_file_time(vault.folder, old.stat().st_ctime)
+    (vault.folder / "new.md").symlink_to("old.md")
+    made = (vault.folder / "new.md").lstat().st_ctime
+    assert changed(vault, datetime.fromtimestamp(made, UTC) - timedelta(microseconds=10)) == ["new.md"]
+
+
 def test_changed_gives_the_notes_of_a_folder_that_was_moved_in(vault):
     source = vault.folder.parent / "elsewhere"
     (source / "deep").mkdir(parents=True)

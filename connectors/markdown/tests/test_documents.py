@@ -50,6 +50,11 @@ def test_a_long_paragraph_above_a_rule_keeps_all_of_its_words(vault):
     assert len(section["heading"]) <= 201 and section["heading"].endswith("…")
 
 
+def test_a_heading_with_a_long_address_is_not_a_long_heading(vault):
+    item = vault.item(f"# T\n\n## [Release](https://example.org/{'x' * 300})\n\nNew.\n")
+    assert item["sections"] == [{"heading": "Release", "text": "New."}]
+
+
 def test_a_fence_closes_only_with_its_own_kind_at_least_as_long(vault, leaves, words):
     item = vault.item(
         "# Manual\n\n````text\n```\n# one\n```\n# two\n````\n\n"

@@ -1,5 +1,7 @@
 """Front matter: where it starts and ends, how its values are read, and what happens to broken ones."""
 
+import os
+
 import pytest
 
 
@@ -158,8 +160,6 @@ def test_what_is_no_address_to_open_is_reported_and_the_files_own_used(vault, ur
 
 
 def test_without_a_date_the_time_of_the_file_is_shown(vault):
-    import os
-
     path = vault.write("a.md", "Body.")
     os.utime(path, (1_700_000_000, 1_700_000_000))
     assert vault.items()["a.md"]["updated"] == "2023-11-14T22:13:20Z"
