@@ -13,11 +13,11 @@ from typing import IO
 from passageway.errors import IndexDamagedError, StorageError
 from passageway.index.layout import APPLICATION_ID, BUSY_TIMEOUT_MS, SCHEMA_VERSION, damaged_path
 from passageway.index.schema import migrate
+from passageway.index.trouble import DAMAGE, check_keywords, storage_errors
 
 logger = logging.getLogger(__name__)
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 _NO_SHARED_MEMORY = ("SQLITE_IOERR", "SQLITE_PROTOCOL", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 
 
@@ -54,32 +54,6 @@ class FileLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
-
-
-def as_storage_error(path: Path, error: sqlite3.Error) -> StorageError:
-    """The error with the file's name and what to do; IndexDamagedError when the file itself is the problem."""
-    name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(_DAMAGE):
-        return IndexDamagedError(f"{path}: the index is damaged ({error}); it is set aside and built anew")
-    reasons = {
-        "SQLITE_FULL": "the disk is full; make room, the next sync goes on from here",
-        "SQLITE_READONLY": "the file or its folder is read-only",
-        "SQLITE_CANTOPEN": "the file cannot be opened or created; check the folder and its permissions",
-        "SQLITE_BUSY": "another program keeps it locked",
-        "SQLITE_LOCKED": "another program keeps it locked",
-        "SQLITE_IOERR": "the disk reported an error; on a network drive, move the data folder to a local disk",
-    }
-    reason = next((text for code, text in reasons.items() if name.startswith(code)), "it cannot be used")
-    return StorageError(f"{path}: {reason} ({error})")
-
-
-@contextmanager
-def storage_errors(path: Path) -> Iterator[None]:
-    """Whatever SQLite raises inside leaves as a StorageError that names the file."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise as_storage_error(path, error) from error
 
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
@@ -120,18 +94,10 @@ def check_whole(connection: sqlite3.Connection, path: Path) -> None:
         raise IndexDamagedError(f"{path}: {finding}")
 
 
-def check_keywords(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises IndexDamagedError when the keyword index has lost its root; without it every word would find nothing."""
-    # Rows 1 and 10 of an FTS5 data table are its averages and its structure (fts5_index.c).
-    roots = connection.execute("SELECT count(*) FROM words_data WHERE id IN (1, 10)").fetchone()[0]
-    if roots != 2:
-        raise IndexDamagedError(f"{path}: the keyword index is damaged; delete the file, the next sync builds it anew")
-
-
 def _is_damage(error: Exception) -> bool:
     # SQLITE_ERROR here is a table or column that should be there and is not.
     name = getattr(error, "sqlite_errorname", "")
-    return isinstance(error, IndexDamagedError) or name.startswith(_DAMAGE) or name == "SQLITE_ERROR"
+    return isinstance(error, IndexDamagedError) or name.startswith(DAMAGE) or name == "SQLITE_ERROR"
 
 
 def _open(path: Path) -> sqlite3.Connection:

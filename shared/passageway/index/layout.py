@@ -12,6 +12,12 @@ SUFFIX = ".db"
 BUSY_TIMEOUT_MS = 10_000
 """How long SQLite waits for another connection's lock. A commit takes milliseconds; a stuck disk may take seconds."""
 
+READ_TIMEOUT_MS = 2_000
+"""The same for a search, which waits at all only where there is no write-ahead log."""
+
+READ_CACHE_KB = 512
+"""SQLite's page cache of one reader. What is asked often is in memory anyway, and there may be fifty readers."""
+
 CHANGES_KEPT = 50_000
 """Rows of the log of changed sections. A reader that is further behind reads the whole file anew, which is as fast."""
 

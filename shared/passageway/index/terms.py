@@ -23,7 +23,8 @@ _UNSPACED = (
     "\uac00-\ud7af\u1100-\u11ff\u0e00-\u0e7f\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"
 )
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_NAME = re.compile(r"[^\W_]+(?:[_.\-][^\W_]+)+|[^\W_]*[^\W\d_][^\W_]*")
+_WORD = re.compile(r"[^\W_]+")
+_NAME = re.compile(r"[^\W_]+(?:[_.\-][^\W_]+)*")
 # Most text holds no such name. These look for one at the speed of a search for a single letter (1 µs for 200 letters).
 _DIVIDED = re.compile(r"[_.\-](?=[^\W_])(?<=[^\W_][_.\-])")
 _CAPITAL_INSIDE = re.compile(r"[A-ZÀ-ÖØ-Þ](?:(?<=[a-zß-öø-ÿ0-9].)|(?=[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]))")
@@ -40,8 +41,10 @@ def extra_terms(text: str) -> str:
         for match in _NAME.finditer(text):
             found += name_terms(match.group())
     if not text.isascii():
-        for match in _RUN.finditer(text):
-            found += pairs(match.group())
+        if _RUN.search(text):
+            for match in _RUN.finditer(text):
+                found += pairs(match.group())
+            found += _spaced_neighbours(text)
         for match in _MARKED.finditer(text):
             word = without_marks(match.group())
             if word != match.group():
@@ -76,6 +79,19 @@ def without_marks(word: str) -> str:
     return "".join(letter for letter in word if not unicodedata.category(letter).startswith("M"))
 
 
-def unspaced_runs(text: str) -> Iterator[str]:
-    """The stretches of the text in scripts that put no space between words."""
-    return (match.group() for match in _RUN.finditer(text))
+def spaced_apart(text: str) -> tuple[str, list[str], list[str]]:
+    """The text without unspaced and marked scripts, then the runs of the former and the words of the latter."""
+    runs, words = _RUN.findall(text), _MARKED.findall(text)
+    return (_MARKED.sub(" ", _RUN.sub(" ", text)) if runs or words else text), runs, words
+
+
+def names(text: str) -> Iterator[str]:
+    """Words and names of the text, a name such as `parse_http_reply` or `4.12` in one piece."""
+    return (match.group() for match in _NAME.finditer(text))
+
+
+def _spaced_neighbours(text: str) -> Iterator[str]:
+    """Words of other scripts that touch an unspaced one, and so are part of its token: Docker in 使用Docker部署."""
+    for match in _WORD.finditer(text):
+        if not match.group().isascii() and _RUN.search(match.group()):
+            yield from (piece for piece in _RUN.split(match.group()) if piece)

@@ -27,6 +27,10 @@ class Codes:
     high: NDArray[np.int8]
     low: NDArray[np.int8]
 
+    def chosen(self, which: NDArray[np.bool_]) -> "Codes":
+        """The rows where `which` is true."""
+        return Codes(self.scale[which], self.high[which], self.low[which])
+
 
 def pack(vectors: Vectors) -> Codes:
     """The rows (n, dimension) as codes; a row of zeros has scale 0. Raises ValueError for an infinite or no number."""

@@ -15,25 +15,22 @@ import numpy as np
 from passageway.embedder import Vectors
 from passageway.errors import IndexDamagedError
 from passageway.index.batch import SectionBatch
+from passageway.index.bindings import marks, parts
 from passageway.index.file import (
     FileLock,
-    check_keywords,
     open_for_writing,
     set_aside,
-    storage_errors,
     transaction,
 )
 from passageway.index.layout import CHANGES_KEPT, lock_path
 from passageway.index.rows import INSERT_ITEM, UPDATE_ITEM, clean, item_columns, joined
 from passageway.index.state import SourceState
+from passageway.index.trouble import check_keywords, storage_errors
 from passageway.index.vectors import from_blobs, pack, to_blobs, unpack
 from passageway.passages import Passage, embedded_text
 from passageway.records import Item
 
 logger = logging.getLogger(__name__)
-
-_BINDINGS = 500
-"""Values in one IN list; SQLite's limit is 32,766, this keeps the statements few and the cache of them small."""
 
 _MERGE_SHARE = 0.1
 """Share of rows written since the last merge from which a whole merge of the keyword index (7 µs a row) pays."""
@@ -138,10 +135,10 @@ class IndexWriter:
         model, dimension = self._current_model()
         found: dict[bytes, Vectors] = {}
         with self._reading():
-            for part in _parts(list(dict.fromkeys(hashes))):
+            for part in parts(list(dict.fromkeys(hashes))):
                 rows = self._db.execute(
                     "SELECT hash, scale, codes FROM sections JOIN vectors ON section = sections.id"
-                    f" WHERE hash IN ({_marks(part)}) AND model = ?",
+                    f" WHERE hash IN ({marks(part)}) AND model = ?",
                     (*part, model),
                 ).fetchall()
                 if rows:
@@ -338,11 +335,3 @@ class IndexWriter:
         self._db.executemany("DELETE FROM sections WHERE id = ?", gone)
         self._db.executemany("INSERT INTO changes (section) VALUES (?)", gone)
         return len(gone)
-
-
-def _parts(values: list[bytes]) -> Iterator[list[bytes]]:
-    return (values[start : start + _BINDINGS] for start in range(0, len(values), _BINDINGS))
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ", ".join("?" * len(values))

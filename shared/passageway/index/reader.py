@@ -1,0 +1,225 @@
+"""Query's door to an index file: what is new, where a word stands, and the texts themselves. Read-only.
+
+No method keeps a read transaction open after it returns, so a writer's log can always be emptied.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from passageway.errors import IndexDamagedError, StorageError
+from passageway.index.bindings import marks, parts
+from passageway.index.layout import APPLICATION_ID, READ_CACHE_KB, READ_TIMEOUT_MS, SCHEMA_VERSION
+from passageway.index.news import Model, News, Numbers, Place
+from passageway.index.rows import entries_key
+from passageway.index.trouble import as_storage_error, check_keywords, storage_errors
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRow:
+    """An item without its text."""
+
+    number: int
+    id: str
+    title: str
+    url: str
+    weight: float
+    path: tuple[str, ...]
+    links: tuple[str, ...]
+    labels: tuple[str, ...]
+    updated: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassageRow:
+    """One section's own text."""
+
+    section: int
+    item: int
+    heading: str | None
+    text: str
+
+
+COLUMNS = ("title", "trail", "text", "extra")
+"""Columns of the keyword index, by the numbers that `occurrences` gives."""
+
+_COLUMN_NUMBER = "CASE col WHEN 'title' THEN 0 WHEN 'trail' THEN 1 WHEN 'text' THEN 2 ELSE 3 END"
+_ITEM = "id, item_id, title, url, weight, path, links, labels, updated"
+
+
+class IndexReader:
+    """One file, read by one thread at a time. Methods raise StorageError, of a damaged file IndexDamagedError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        uri = f"file:{quote(str(path))}?mode=ro"
+        with storage_errors(path):
+            self._db = sqlite3.connect(
+                uri, uri=True, timeout=READ_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with storage_errors(path):
+                self._check()
+                self._db.execute("CREATE VIRTUAL TABLE temp.instances USING fts5vocab (main, words, instance)")
+                self._db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab (main, words, row)")
+                self._db.execute("PRAGMA query_only = 1")
+                self._db.execute(f"PRAGMA cache_size = -{READ_CACHE_KB}")
+        except BaseException:
+            self._db.close()
+            raise
+        self._data_version = -1
+
+    def close(self) -> None:
+        """Give back the file; safe to call twice."""
+        self._db.close()
+
+    def changed(self) -> bool:
+        """Whether another connection committed since `news` was last asked; 4 µs."""
+        # Asked of every file before every question, so without the with statement of the others, which takes as long.
+        try:
+            version: int = self._db.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise as_storage_error(self.path, error) from error
+        return version != self._data_version
+
+    @contextmanager
+    def news(self, since: Place, model: Model | None) -> Iterator[News]:
+        """What came since a place, to be read inside the `with`, which is one read transaction.
+
+        Vectors are those of `model`, or of the model the file was last written with when None.
+        """
+        with storage_errors(self.path), self._snapshot():
+            self._data_version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            yield News(self._db, since, model)
+
+    def frequency(self, term: str) -> int:
+        """The number of sections with the term, also those a reader of `news` has not seen; 0.04 µs a section."""
+        with storage_errors(self.path):
+            row = self._db.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).fetchone()
+            return 0 if row is None else int(row[0])
+
+    def occurrences(self, term: str, *, prefix: bool = False, after: int = 0) -> tuple[Numbers, Numbers]:
+        """Where a term stands, one entry an occurrence: sections above `after`, ascending, and columns (`COLUMNS`).
+
+        A `prefix` gives all terms that begin so. 0.24 µs an occurrence: the numbers travel as one text, because a row
+        of its own for each would take twice as long, and FTS5's own `rank` six times.
+        """
+        condition, bounds = "term = ?", [term]
+        if prefix:
+            condition, bounds = "term >= ? AND term <= ?", [term, term + "\U0010ffff"]
+        with storage_errors(self.path):
+            text = self._db.execute(
+                f"SELECT group_concat(doc * 4 + {_COLUMN_NUMBER}) FROM temp.instances WHERE {condition} AND doc > ?",
+                (*bounds, after),
+            ).fetchone()[0]
+        if text is None:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        both = np.fromstring(text, dtype=np.int64, sep=",")
+        return both >> 2, both & 3
+
+    def has_since(self, term: str, after: int, *, prefix: bool = False) -> bool:
+        """Whether the term stands in a section above `after`; FTS5 skips to it, whatever stands before."""
+        query = f'"{term}"*' if prefix else f'"{term}"'
+        with storage_errors(self.path):
+            return (
+                self._db.execute(
+                    "SELECT 1 FROM words WHERE words MATCH ? AND rowid > ? LIMIT 1", (query, after)
+                ).fetchone()
+                is not None
+            )
+
+    def passages(self, sections: Sequence[int]) -> dict[int, PassageRow]:
+        """The sections that are still there, by number."""
+        found: dict[int, PassageRow] = {}
+        for part in parts(sections):
+            query = f"SELECT id, item, heading, text FROM sections WHERE id IN ({marks(part)})"
+            found.update((row[0], PassageRow(*row)) for row in self._rows(query, part))
+        return found
+
+    def items(self, numbers: Sequence[int]) -> dict[int, ItemRow]:
+        """The items that are still there, by number."""
+        found: dict[int, ItemRow] = {}
+        for part in parts(numbers):
+            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id IN ({marks(part)})", part)
+            found.update((row[0], _item(row)) for row in rows)
+        return found
+
+    def items_by_id(self, ids: Sequence[str]) -> dict[str, ItemRow]:
+        """The items that are there, by the connector's id."""
+        found: dict[str, ItemRow] = {}
+        for part in parts(ids):
+            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE item_id IN ({marks(part)})", part)
+            found.update((row[1], _item(row)) for row in rows)
+        return found
+
+    def text(self, item: int) -> list[tuple[str | None, str]]:
+        """Heading and text of the item's sections, in order."""
+        return self._rows("SELECT heading, text FROM sections WHERE item = ? ORDER BY position", (item,))
+
+    def matching_items(self, path: str, label: str, updated_after_s: float | None) -> Numbers:
+        """Numbers of the items that pass the filters, ascending; `""` and None let everything pass.
+
+        `path` is one entry of the trail, or the start of the whole trail with `›` or `/` between entries.
+        """
+        conditions: list[str] = []
+        values: list[object] = []
+        if path.strip():
+            starts = [entries_key([part for part in path.split(mark) if part.strip()])[:-1] for mark in ("›", "/")]
+            conditions.append("(instr(path_key, ?) OR instr(path_key, ?) = 1 OR instr(path_key, ?) = 1)")
+            values += [entries_key([path]), *starts]
+        if label.strip():
+            conditions.append("instr(labels_key, ?)")
+            values.append(entries_key([label]))
+        if updated_after_s is not None:
+            conditions.append("updated_s >= ?")
+            values.append(updated_after_s)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        rows = self._rows(f"SELECT id FROM items{where} ORDER BY id", values)
+        return np.array([row[0] for row in rows], dtype=np.int64)
+
+    def counts(self) -> tuple[int, int]:
+        """Items and sections in the file."""
+        ((items, sections),) = self._rows("SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM sections)", ())
+        return items, sections
+
+    def labels(self) -> set[str]:
+        """Every label of the source."""
+        rows = self._rows("SELECT DISTINCT labels FROM items WHERE labels != '[]'", ())
+        return {label for (labels,) in rows for label in json.loads(labels)}
+
+    def _rows(self, query: str, values: Sequence[object]) -> list[Any]:
+        with storage_errors(self.path):
+            return self._db.execute(query, values).fetchall()
+
+    def _check(self) -> None:
+        application_id = self._db.execute("PRAGMA application_id").fetchone()[0]
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if application_id == version == 0 and not self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
+            raise StorageError(f"{self.path}: empty; the next sync fills it")
+        if application_id != APPLICATION_ID or version != SCHEMA_VERSION:
+            raise IndexDamagedError(f"{self.path}: not an index of this version; the next sync builds it anew")
+        check_keywords(self._db, self.path)
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
+
+
+def _item(row: Sequence[Any]) -> ItemRow:
+    number, item_id, title, url, weight, path, links, labels, updated = row
+    return ItemRow(number, item_id, title, url, weight, _entries(path), _entries(links), _entries(labels), updated)
+
+
+def _entries(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))

@@ -1,0 +1,46 @@
+"""What SQLite reports about a file, as errors that name the file and say what to do."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from passageway.errors import IndexDamagedError, StorageError
+
+DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+def as_storage_error(path: Path, error: sqlite3.Error) -> StorageError:
+    """The error with the file's name and what to do; IndexDamagedError when the file itself is the problem."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(DAMAGE):
+        return IndexDamagedError(
+            f"{path}: the index is damaged ({error}); the next sync sets it aside and builds it anew"
+        )
+    reasons = {
+        "SQLITE_FULL": "the disk is full; make room, the next sync goes on from here",
+        "SQLITE_READONLY": "the file or its folder is read-only",
+        "SQLITE_CANTOPEN": "the file cannot be opened or created; check the folder and its permissions",
+        "SQLITE_BUSY": "another program keeps it locked",
+        "SQLITE_LOCKED": "another program keeps it locked",
+        "SQLITE_IOERR": "the disk reported an error; on a network drive, move the data folder to a local disk",
+    }
+    reason = next((text for code, text in reasons.items() if name.startswith(code)), "it cannot be used")
+    return StorageError(f"{path}: {reason} ({error})")
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Whatever SQLite raises inside leaves as a StorageError that names the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise as_storage_error(path, error) from error
+
+
+def check_keywords(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises IndexDamagedError when the keyword index has lost its root; without it every word would find nothing."""
+    # Rows 1 and 10 of an FTS5 data table are its averages and its structure (fts5_index.c).
+    roots = connection.execute("SELECT count(*) FROM words_data WHERE id IN (1, 10)").fetchone()[0]
+    if roots != 2:
+        raise IndexDamagedError(f"{path}: the keyword index is damaged; delete the file, the next sync builds it anew")
