@@ -110,6 +110,7 @@ class Answer:
     """Hits, best first, or none and a `silence`. Times in milliseconds.
 
     `keyword_only` names why meaning played no part (a late embedder, vectors of another model); None when it did.
+    `problems` names each source that could not be searched, with the reason: silence says nothing about those.
     """
 
     hits: tuple[Hit, ...]
@@ -119,6 +120,7 @@ class Answer:
     took_ms: float = 0.0
     embed_ms: float = 0.0
     explanation: Explanation | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

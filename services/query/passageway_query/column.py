@@ -1,0 +1,82 @@
+"""Arrays that grow at their end, and a look-up from ascending numbers to values, both for one thread at a time."""
+
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from passageway.index.news import Numbers
+
+_S = TypeVar("_S", bound=np.generic)
+
+_FIRST_ROOM = 1024
+_GROWTH = 1.1
+"""Room is made by tenths. Growing moves pages and copies none, but the new ones are filled, so they take memory."""
+
+
+class Column(Generic[_S]):
+    """One array of rows that are numbers, or vectors of `width` numbers. Views of it are void after `append`."""
+
+    def __init__(self, dtype: type[_S], width: int | None = None) -> None:
+        self.count = 0
+        self._rows: NDArray[_S] = np.zeros(_FIRST_ROOM if width is None else (_FIRST_ROOM, width), dtype=dtype)
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def used(self) -> NDArray[_S]:
+        """A view of the rows, to be written to as well."""
+        return self._rows[: self.count]
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Put the rows behind the others."""
+        count = self.count + len(rows)
+        if count > len(self._rows):
+            room = max(count, int(len(self._rows) * _GROWTH))
+            # Nothing keeps a view over a call, so the check for other references may be left out.
+            self._rows.resize((room, *self._rows.shape[1:]), refcheck=False)
+        self._rows[self.count : count] = rows
+        self.count = count
+
+    def keep(self, rows: NDArray[np.intp]) -> None:
+        """Keep only these rows, ascending; the room of the others is given back."""
+        self._rows = self._rows[rows]
+        self.count = len(rows)
+
+
+class Ascending:
+    """Values of numbers that only grow: section numbers to rows, item numbers to items."""
+
+    def __init__(self) -> None:
+        self._keys: Column[np.int64] = Column(np.int64)
+        self._values: Column[np.int32] = Column(np.int32)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def values(self) -> NDArray[np.int32]:
+        """A view of the values, in the order of their numbers."""
+        return self._values.used
+
+    def append(self, keys: Numbers, values: NDArray[np.int32]) -> None:
+        """Add numbers, which must be ascending and above those that are there."""
+        self._keys.append(keys)
+        self._values.append(values)
+
+    def find(self, keys: Numbers) -> NDArray[np.int32]:
+        """The values of the numbers, -1 for an unknown one; int32 (len(keys),)."""
+        known = self._keys.used
+        if not len(known):
+            return np.full(len(keys), -1, dtype=np.int32)
+        places = np.searchsorted(known, keys)
+        places[places == len(known)] = 0
+        return np.where(known[places] == keys, self._values.used[places], np.int32(-1))
+
+    def replace(self, values: NDArray[np.int32]) -> None:
+        """Give all numbers new values, -1 for those to forget."""
+        kept = np.flatnonzero(values >= 0)
+        self._keys.keep(kept)
+        self._values.keep(kept)
+        self._values.used[:] = values[kept]

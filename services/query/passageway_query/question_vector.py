@@ -1,0 +1,70 @@
+"""The embedding of a question, on its own thread where the asker cannot wait for ever."""
+
+import logging
+import threading
+from dataclasses import dataclass
+
+from passageway.embedder import Embedder, EmbedderInfo, Vectors
+from passageway.errors import EmbedderError
+
+logger = logging.getLogger(__name__)
+
+_MOST_CHARS = 4_000
+"""Models read 512 tokens, at most about seven letters each; a tokenizer would read a megabyte first."""
+
+_MOST_WAITING = 8
+"""Embeddings that may be under way past their deadline. With a hanging embedder, later questions do not wait at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionVector:
+    """A unit vector (dimension,) and its model, or `reason`: why there is none."""
+
+    info: EmbedderInfo | None
+    vector: Vectors | None
+    reason: str | None = None
+
+
+class QuestionEmbedder:
+    """Embeds questions, one at a time or several at once as the embedder allows."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._waiting = threading.BoundedSemaphore(_MOST_WAITING)
+
+    def embed(self, text: str, deadline_s: float | None) -> QuestionVector:
+        """The question's vector. Raises EmbedderError without a deadline; with one, an error is a `reason` as well."""
+        if deadline_s is None:
+            return self._embed(text)
+        if not self._waiting.acquire(blocking=False):
+            return QuestionVector(None, None, "the embedder is too slow: earlier questions still wait for it")
+        done: list[QuestionVector | Exception] = []
+        finished = threading.Event()
+        thread = threading.Thread(target=self._deliver, args=(text, done, finished), name="question", daemon=True)
+        thread.start()
+        if not finished.wait(deadline_s):
+            return QuestionVector(None, None, f"the embedder did not answer within {deadline_s:g} s")
+        result = done[0]
+        if isinstance(result, EmbedderError):
+            return QuestionVector(None, None, f"the embedder failed: {result}")
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _deliver(self, text: str, done: list[QuestionVector | Exception], finished: threading.Event) -> None:
+        try:
+            done.append(self._embed(text))
+        except Exception as error:  # the thread ends here; whoever waits raises it
+            done.append(error)
+        finally:
+            finished.set()
+            self._waiting.release()
+
+    def _embed(self, text: str) -> QuestionVector:
+        info = self._embedder.info()
+        vectors = self._embedder.embed([text[:_MOST_CHARS]], "query")
+        if vectors.shape != (1, info.dimension):
+            raise EmbedderError(
+                f"{info.name}: a question's vector has shape {vectors.shape}, expected (1, {info.dimension})"
+            )
+        return QuestionVector(info, vectors[0])
