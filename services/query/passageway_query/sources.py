@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,11 +92,22 @@ class Sources:
         for source in list(self._by_name.values()):
             self._drop(source)
 
-    def refresh(self, model: Model | None) -> None:
-        """Take in all that changed since the last call. Vectors are `model`'s, or with None those of the first file.
+    @contextmanager
+    def current(self, model: Model | None) -> Iterator[None]:
+        """Everything as it is now, for the length of the `with`: what is read from any file there is of one moment.
 
-        A file that cannot be read gets a `problem`; it never raises.
+        Vectors are `model`'s, or with None those of the first file. A file that cannot be read gets a `problem`; this
+        never raises.
         """
+        try:
+            self._refresh(model)
+            yield
+        finally:
+            for source in self._by_name.values():
+                if source.reader is not None:
+                    source.reader.end()
+
+    def _refresh(self, model: Model | None) -> None:
         self._follow_folder()
         if model is not None and model != self.model:
             self._start_anew(model)
@@ -161,22 +173,22 @@ class Sources:
         try:
             if source.reader is None:
                 source.reader = IndexReader(source.path)
-            if source.unread or source.reader.changed():
+            if source.reader.begin() or source.unread:
                 self._read(source, source.reader)
         except StorageError as error:
             self.fail(source, error)
 
     def _read(self, source: Source, reader: IndexReader) -> None:
         source.unread = True
-        with reader.news(source.place, self.model) as news:
-            if news.anything:
-                try:
-                    self._take_in(source, news)
-                except BaseException:
-                    # Taken in by half; the next look reads the file from its start.
-                    self._forget_rows(source)
-                    raise
-            source.state, source.place = news.state(), news.place
+        news = reader.news(source.place, self.model)
+        if news.anything:
+            try:
+                self._take_in(source, news)
+            except BaseException:
+                # Taken in by half; the next look reads the file from its start.
+                self._forget_rows(source)
+                raise
+        source.state, source.place = news.state(), news.place
         source.problem, source.unread = None, False
 
     def _take_in(self, source: Source, news: News) -> None:

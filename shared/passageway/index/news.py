@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from passageway.index.bindings import marks, parts
 from passageway.index.state import SourceState
+from passageway.index.trouble import storage_errors
 from passageway.index.vectors import Codes, from_blobs
 
 Numbers = NDArray[np.int64]
@@ -59,9 +61,13 @@ class ItemRows:
 
 
 class News:
-    """What came since a place; valid inside the `with` it came from. With `whole`, forget everything before."""
+    """What came since a place, read while the reader holds on to the file. With `whole`, forget everything before.
 
-    def __init__(self, connection: sqlite3.Connection, since: Place, model: Model | None) -> None:
+    Methods raise StorageError.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, since: Place, model: Model | None) -> None:
+        self._path = path
         self._db = connection
         epoch, generation, number = self._one("SELECT epoch, generation, model FROM file")
         oldest, last = self._one("SELECT min(id), max(id) FROM changes")
@@ -81,21 +87,26 @@ class News:
 
     def state(self) -> SourceState:
         """What the file says about its source."""
-        *rest, built = self._one('SELECT state, fetched, "of", error, heartbeat, last_success, built FROM source')
+        with storage_errors(self._path):
+            *rest, built = self._one('SELECT state, fetched, "of", error, heartbeat, last_success, built FROM source')
         state, fetched, of, error, heartbeat, last_success = rest
         return SourceState(state, fetched, of, error, heartbeat, last_success, bool(built))
 
     def items(self) -> ItemRows:
         """Items that are new, by ascending number."""
-        return _item_rows(
-            self._db.execute("SELECT id, weight FROM items WHERE id > ? ORDER BY id", (self._since.item,)).fetchall()
-        )
+        with storage_errors(self._path):
+            return _item_rows(
+                self._db.execute(
+                    "SELECT id, weight FROM items WHERE id > ? ORDER BY id", (self._since.item,)
+                ).fetchall()
+            )
 
     def sections(self) -> Iterator[SectionRows]:
         """Sections that are new, by ascending number, some thousand at a time."""
-        cursor = self._db.execute(f"{_VECTORS} WHERE section > ? ORDER BY section", (self._since.section,))
-        while rows := cursor.fetchmany(_CHUNK):
-            yield self._section_rows(rows)
+        with storage_errors(self._path):
+            cursor = self._db.execute(f"{_VECTORS} WHERE section > ? ORDER BY section", (self._since.section,))
+            while rows := cursor.fetchmany(_CHUNK):
+                yield self._section_rows(rows)
 
     def replaced(self) -> tuple[SectionRows, Numbers]:
         """Sections from before whose vectors are others now, and the numbers of those that are gone."""
@@ -114,10 +125,12 @@ class News:
         if self.whole:
             return []
         query = f"SELECT DISTINCT {column} FROM changes WHERE id > ? AND {column} <= ? ORDER BY {column}"
-        return [row[0] for row in self._db.execute(query, (self._since.change, up_to))]
+        with storage_errors(self._path):
+            return [row[0] for row in self._db.execute(query, (self._since.change, up_to))]
 
     def _select(self, query: str, numbers: Sequence[int]) -> list[Any]:
-        return [row for part in parts(numbers) for row in self._db.execute(f"{query} ({marks(part)})", part)]
+        with storage_errors(self._path):
+            return [row for part in parts(numbers) for row in self._db.execute(f"{query} ({marks(part)})", part)]
 
     def _section_rows(self, rows: Sequence[tuple[int, int, int, int, float, bytes]]) -> SectionRows:
         dimension = 0 if self.model is None else self.model.dimension
