@@ -183,6 +183,17 @@ def test_an_item_opens_whole(index: Index, item: MakeItem, search: Search) -> No
     assert search.item("unknown", "log") is None
 
 
+def test_every_item_of_every_source_can_be_gone_through(index: Index, item: MakeItem, search: Search) -> None:
+    assert list(search.items()) == []
+    index("notes", item("log", "Log", sections=[("Day", "Calm."), ("Night", "Dark.")]), item("map", "Map", "North."))
+    index("a", item("log", "Other log", "Storm."))
+    assert [(opened.source, opened.id, opened.title, len(opened.sections)) for opened in search.items()] == [
+        ("a", "log", "Other log", 1),
+        ("notes", "log", "Log", 2),
+        ("notes", "map", "Map", 1),
+    ]
+
+
 def test_sources_and_labels_are_listed(index: Index, item: MakeItem, search: Search, words_alone: Search) -> None:
     index("b", item("1", "One", "x", labels=("red", "blue")), item("2", "Two", "y"))
     index("a", item("3", "Three", "z", labels=("red", "café")))

@@ -13,6 +13,7 @@ from pathlib import Path
 from passageway.embedder import Embedder
 from passageway.errors import StorageError
 from passageway.index.news import Model
+from passageway.index.reader import IndexReader
 from passageway.records import Section
 from passageway_query.answer import (
     Answer,
@@ -87,14 +88,21 @@ class Search:
         with self._reading():
             if source not in self._sources:
                 return None
-            reader = self._sources[source].reader
-            if reader is None:
-                raise StorageError(f"{source}: {self._sources[source].problem}")
+            reader = _reader_of(self._sources[source])
             item = reader.items_by_id([item_id]).get(item_id)
             if item is None:
                 return None
             sections = _whole_sections(reader.text(item.number))
             return OpenedItem(source, item.id, item.title, item.url, item.path, item.labels, item.updated, sections)
+
+    def items(self) -> Iterator[OpenedItem]:
+        """Every indexed item, whole, source by source. Raises StorageError."""
+        with self._reading():
+            ids = [(source.name, item_id) for source in self._sources for item_id in _item_ids(source)]
+        for name, item_id in ids:
+            item = self.item(name, item_id)
+            if item is not None:  # gone meanwhile
+                yield item
 
     def sources(self) -> list[SourceReport]:
         """What is there of every source, by name; a file that cannot be read is `failing`."""
@@ -195,6 +203,17 @@ class Search:
         rows = source.sections.values
         current = bool((self._sources.rows.scale.used[rows][self._sources.rows.live.used[rows]] > 0).all())
         return SourceReport(source.name, state, items, sections, current)
+
+
+def _reader_of(source: Source) -> IndexReader:
+    if source.reader is None:
+        raise StorageError(f"{source.name}: {source.problem}")
+    return source.reader
+
+
+def _item_ids(source: Source) -> list[str]:
+    reader = _reader_of(source)
+    return [item.id for item in reader.items(reader.matching_items("", "", None).tolist()).values()]
 
 
 def _timed(answer: Answer, started: float, embed_ms: float = 0.0) -> Answer:
