@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,7 +135,9 @@ def test_a_question_waits_for_one_batch_of_passages_at_the_most(fake: Make, log_
     embedder.info()
     importing = threading.Thread(target=embedder.embed, args=([f"passage {n}" for n in range(40)], "passage"))
     importing.start()
+    deadline = time.monotonic() + 30
     while "embed passage 1" not in lines(log_path):
+        assert time.monotonic() < deadline
         threading.Event().wait(0.005)
     embedder.embed(["a question"], "query")
     before = lines(log_path).count("embed passage 1")

@@ -42,6 +42,7 @@ def pid_in(log: pytest.LogCaptureFixture, word: str) -> int:
 
 
 @pytest.mark.rule("P2")
+@pytest.mark.rule("P3")
 @pytest.mark.parametrize("mode", ["check", "list", "fetch"])
 def test_a_non_zero_exit_fails_the_call_with_the_last_words(fake: Make, mode: str) -> None:
     connector = fake(FAKE_MISBEHAVE="exit-3")

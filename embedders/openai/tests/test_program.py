@@ -37,10 +37,10 @@ def test_the_dimension_is_learned_from_one_word(api: Any, make_embedder: Make) -
 def test_with_dimensions_it_starts_while_the_service_is_down_and_works_once_it_is_up(
     api: Any, make_embedder: Make
 ) -> None:
-    embedder = make_embedder(DIMENSIONS="64", TIMEOUT="0.5")
+    embedder = make_embedder(DIMENSIONS="64")
     assert embedder.info().dimension == 64
     assert api.requests == []
-    api.say(503, {"error": "starting"})
+    api.say(503, {"error": "starting"}, headers={"Retry-After": "60"})
     with pytest.raises(EmbedderError, match="'cloud': 127.0.0.1:.* 503 Service Unavailable: starting; gave up"):
         embedder.embed(["a"], "query")
     assert embedder.embed(["a"], "query").shape == (1, 64)
@@ -49,8 +49,8 @@ def test_with_dimensions_it_starts_while_the_service_is_down_and_works_once_it_i
 def test_without_dimensions_a_service_that_is_down_is_an_error_and_asked_again_by_the_next_call(
     api: Any, make_embedder: Make
 ) -> None:
-    embedder = make_embedder(TIMEOUT="0.5")
-    api.say(503)
+    embedder = make_embedder()
+    api.say(503, headers={"Retry-After": "60"})
     with pytest.raises(EmbedderError, match="503"):
         embedder.info()
     assert embedder.info().dimension == 64
@@ -117,9 +117,12 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
     assert not loaded & {"httpx", "truststore", "passageway", "passageway_sdk"}
 
 
-def test_the_readme_explains_every_setting() -> None:
+PAGES = {"readme": HERE / "README.md", "docs": HERE.parents[1] / "docs/embedders/openai.md"}
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_page_explains_every_setting(page: Path) -> None:
     source = (HERE / "passageway_embedder_openai/settings.py").read_text(encoding="utf-8")
     names = set(re.findall(r'environ\.get\("([A-Z_]+)"', source))
-    readme = (HERE / "README.md").read_text(encoding="utf-8")
-    assert len(names) == 9
-    assert [name for name in sorted(names) if f"| `{name}`" not in readme and f", `{name}`" not in readme] == []
+    first_cells = re.findall(r"^\|([^|]+)\|", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(names) == 9 and names == set(re.findall(r"`([A-Z_]+)`", " ".join(first_cells)))
