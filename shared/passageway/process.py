@@ -121,8 +121,7 @@ class Program:
 
     def has_output(self) -> bool:
         """Whether more than white space has been printed that nobody has read yet."""
-        while self._read():
-            pass
+        self._read()
         return bool(self._incoming.strip())
 
     @property

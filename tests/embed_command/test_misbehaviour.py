@@ -149,6 +149,14 @@ def test_a_second_answer_is_not_taken_for_the_answer_to_the_next_request(fake: M
     assert (embedder.embed(TEXTS[::-1], "passage") == first[::-1]).all()
 
 
+@pytest.mark.rule("E11")
+def test_a_flood_between_two_requests_fails_the_second_and_is_not_read_to_its_end(fake: Make) -> None:
+    embedder = fake(FAKE_MISBEHAVE="flood")
+    embedder.embed(TEXTS, "passage")
+    with pytest.raises(EmbedderError, match="a line that nobody asked for|is not JSON"):
+        embedder.embed(TEXTS, "passage")
+
+
 @pytest.mark.rule("E2")
 @pytest.mark.parametrize(("misbehaviour", "message"), [("no-name", "has no 'name'"), ("no-dim", "'dim' 0, expected 1")])
 def test_an_info_that_identifies_no_model_is_refused(fake: Make, misbehaviour: str, message: str) -> None:

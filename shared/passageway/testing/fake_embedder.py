@@ -110,6 +110,12 @@ def _answer_twice(request: _Message, reply: _Message) -> NoReturn:
     _hang(request, reply)
 
 
+def _flood(request: _Message, reply: _Message) -> NoReturn:
+    _print(f"{json.dumps(reply)}\n")
+    while True:
+        sys.stdout.write("more and more\n")
+
+
 def _blank_line(request: _Message, reply: _Message) -> _Message:
     _print("")
     return reply
@@ -150,6 +156,7 @@ MISBEHAVIOURS: Mapping[str, Callable[[_Message, _Message], _Message]] = {
     "chatter": _on("info", _chatter),
     "chatter-later": _on("embed", _chatter),
     "answer-twice": _on("embed", _answer_twice),
+    "flood": _on("embed", _flood),
     "blank-line": _blank_line,
     "error": _with_error(f"the service refused the key {os.environ.get('FAKE_SECRET', '')}"),
     "error-at-info": _on("info", lambda request, reply: {"error": "the service is down"}),
