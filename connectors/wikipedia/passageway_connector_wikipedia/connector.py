@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from passageway_connector_wikipedia.api import Api, JsonObject
-from passageway_connector_wikipedia.article import Sections, sections_of_extract, sections_of_html
 from passageway_connector_wikipedia.scope import Scope
 from passageway_connector_wikipedia.settings import read_settings
 from passageway_sdk import Connector, SourceError
 from passageway_sdk.web import Client
+
+if TYPE_CHECKING:
+    from passageway_connector_wikipedia.article import Sections
 
 PACKAGE, RELEASE = "passageway-connector-wikipedia", "0.1.0"
 PAGES_A_REQUEST = 50
@@ -84,8 +86,11 @@ class Wikipedia(Connector):
             item["updated"] = timestamp
         return item
 
-    def _sections(self, page: JsonObject, page_id: int) -> Sections:
+    def _sections(self, page: JsonObject, page_id: int) -> "Sections":
         """The sections of the extract; of the rendered page where the wiki has no extracts, or an empty one."""
+        # Loaded here, because most calls list revisions and read no article.
+        from passageway_connector_wikipedia.article import sections_of_extract, sections_of_html
+
         extract = page.get("extract")
         if isinstance(extract, str) and extract.strip():
             return sections_of_extract(extract, self._settings.skipped)

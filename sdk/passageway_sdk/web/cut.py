@@ -8,7 +8,7 @@ MAX_SECTION_TOKENS = 350
 
 _WIDE = re.compile(r"[\u1100-\u11ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])")
-_RULE = re.compile(r"\|(?: ?-{3,} ?\|)+")
+_RULE = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 
 
 def estimated_tokens(text: str) -> int:

@@ -317,8 +317,11 @@ def test_waits_are_said_on_stderr_with_the_name_of_the_connector(
     assert captured.out == ""
 
 
-def test_importing_the_package_loads_neither_httpx_nor_lxml() -> None:
-    program = "import sys, passageway_sdk.web; print([m for m in sys.modules if m.split('.')[0] in ('httpx', 'lxml')])"
+def test_importing_the_package_loads_neither_httpx_nor_what_reads_pages() -> None:
+    program = (
+        "import sys, passageway_sdk.web;"
+        "print([m for m in sys.modules if m.split('.')[0] in ('httpx', 'lxml') or m == 'passageway_sdk.web.html'])"
+    )
     listed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert listed.stdout == "[]\n"
 
