@@ -32,6 +32,10 @@ class QuestionEmbedder:
         self._embedder = embedder
         self._waiting = threading.BoundedSemaphore(_MOST_WAITING)
 
+    def info(self) -> EmbedderInfo:
+        """The model behind the questions. Raises EmbedderError."""
+        return self._embedder.info()
+
     def embed(self, text: str, deadline_s: float | None) -> QuestionVector:
         """The question's vector. Raises EmbedderError without a deadline; with one, an error is a `reason` as well."""
         if deadline_s is None:

@@ -10,7 +10,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from passageway.embedder import Embedder
+from passageway.embedder import Embedder, EmbedderInfo
 from passageway.errors import StorageError
 from passageway.index.news import Model
 from passageway.index.reader import IndexReader
@@ -108,6 +108,13 @@ class Search:
         """What is there of every source, by name; a file that cannot be read is `failing`."""
         with self._reading():
             return [self._report(source) for source in self._sources]
+
+    def model(self) -> EmbedderInfo:
+        """The embedder's model, with the gate that is in force. Raises EmbedderError."""
+        info = self._questions.info()
+        with self._turn:
+            self._model = Model(info.name, info.dimension)
+        return info if self._min_similarity is None else replace(info, min_similarity=self._min_similarity)
 
     def labels(self) -> list[str]:
         """Every label there is, sorted. Raises StorageError."""
