@@ -17,6 +17,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from starlette.requests import HTTPConnection
+
 logger = logging.getLogger(__name__)
 
 WINDOW_S = 60.0
@@ -38,6 +40,11 @@ class Ruling:
 def same_secret(presented: str | bytes, secret: str) -> bool:
     """Whether both are equal, in a time that tells nothing: hashes have one length, whatever was presented."""
     return hmac.compare_digest(_digest(presented), _digest(secret))
+
+
+def address(connection: HTTPConnection) -> str:
+    """The address a request came from; behind a proxy that uvicorn is told to trust, the client's own."""
+    return connection.client.host if connection.client else "unknown"
 
 
 def address_group(address: str) -> str:

@@ -80,11 +80,15 @@ def _is_address(name: str) -> bool:
 
 
 class HostCheck:
-    """ASGI middleware: 421 for a Host that is not ours, 403 for a foreign Origin, before anything else looks."""
+    """ASGI middleware: 421 for a Host that is not ours, 403 for a foreign Origin, before anything else looks.
 
-    def __init__(self, app: ASGIApp, rules: HostRules) -> None:
+    `open_paths` take any Origin: addresses that do the same for everybody, whatever a browser adds of its own.
+    """
+
+    def __init__(self, app: ASGIApp, rules: HostRules, open_paths: frozenset[str] = frozenset()) -> None:
         self._app = app
         self._rules = rules
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,8 +101,9 @@ class HostCheck:
             message = f"{host[:200]!r} is not a name of this server; add it to PASSAGEWAY_ALLOWED_HOSTS if it is"
             await refusal(421, "misdirected", message)(scope, receive, send)
             return
-        if origin is not None and not self._rules.origin_is_ours(origin, host):
-            logger.warning("refused a request from a page of %r", origin[:200])
+        checked = None if scope["path"] in self._open_paths else origin
+        if checked is not None and not self._rules.origin_is_ours(checked, host):
+            logger.warning("refused a request from a page of %r", checked[:200])
             await refusal(403, "foreign_origin", "requests from that web page are not taken")(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -67,6 +67,7 @@ def recall_result(answer: Answer) -> RecallResult:
         related=[_related(item) for item in answer.related],
         silence=silence(answer.silence) if answer.silence else None,
         words_only=answer.keyword_only,
+        problems=[_line(problem) for problem in answer.problems[:_MAX_LIST]],
     )
     while wire_bytes(recall_text(result), result) > MAX_ANSWER_BYTES and (result.related or result.passages):
         result = _smaller(result)
@@ -98,6 +99,8 @@ def recall_text(result: RecallResult) -> str:
         parts.append("Related:" + "".join(f"\n- {r.title} (id {r.id}) {r.url}" for r in result.related))
     if result.words_only:
         parts.append(f"Only words were compared, not meaning: {result.words_only}.")
+    if result.problems:
+        parts.append("Could not be searched:" + "".join(f"\n- {problem}" for problem in result.problems))
     return "\n\n".join(parts)
 
 

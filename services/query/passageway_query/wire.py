@@ -48,6 +48,7 @@ class RecallResult(_Wire):
     related: list[RelatedItem] = []
     silence: Silence | None = None
     words_only: str | None = Field(default=None, description="Why only words were compared, not meaning")
+    problems: list[str] = Field(default=[], description="Sources that could not be searched, each with its reason")
     left_out: int = Field(default=0, description="Passages that did not fit this answer")
     left_out_ids: list[str] = Field(default=[], description="Their ids; `open` reads them a part at a time")
 

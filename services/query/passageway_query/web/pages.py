@@ -1,0 +1,199 @@
+"""The routes of the web page. Everything works without scripts; one small script keeps the states fresh."""
+
+import logging
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.staticfiles import StaticFiles
+
+from passageway.errors import PassagewayError
+from passageway.settings import Settings
+from passageway_query.answer import Filters, Question
+from passageway_query.auth.login import Login
+from passageway_query.guard import Guard, address
+from passageway_query.health import HealthSource
+from passageway_query.metrics import Door, Outcome, QuestionLog
+from passageway_query.search import Search
+from passageway_query.web.forms import FormKey, read_form
+from passageway_query.web.session import MAX_AGE_S, Cookie, Sessions
+from passageway_query.web.templating import FOLDER, HEADERS, html, see_other
+from passageway_query.web.views import STATUS_WORDS, AnswerView, AppView, answer_view, app_view, source_views
+
+logger = logging.getLogger(__name__)
+
+MAX_QUESTION_CHARS = 20_000
+_SIGN_IN_AGE_S = 3600
+_THREADS = anyio.CapacityLimiter(8)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the pages work with."""
+
+    settings: Settings
+    search: Search | None
+    guard: Guard
+    health: HealthSource
+    questions: QuestionLog
+    login: Login | None
+
+
+def static_files() -> StaticFiles:
+    """Style, script and mark of the pages; nothing in them is private."""
+    return StaticFiles(directory=FOLDER / "static")
+
+
+class Pages:
+    """The pages and who is signed in to see them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._sessions = Sessions()
+        self._key = FormKey()
+        self._session_cookie = Cookie("session", parts.settings)
+        self._visit_cookie = Cookie("visit", parts.settings)
+
+    def router(self) -> APIRouter:
+        """The routes. Questions are posted, so that no address, history or access log holds them."""
+        router = APIRouter()
+        for path, method, handler in (
+            ("/", "GET", self.home),
+            ("/ask", "POST", self.ask),
+            ("/sources", "GET", self.sources),
+            ("/sign-in", "GET", self.sign_in_form),
+            ("/sign-in", "POST", self.sign_in),
+            ("/sign-out", "POST", self.sign_out),
+            ("/disconnect", "POST", self.disconnect),
+        ):
+            router.add_api_route(path, handler, methods=[method], response_model=None)
+        return router
+
+    async def home(self, request: Request) -> Response:
+        """The page with the sources and the question form; the sign-in form for a stranger."""
+        if not self._signed_in(request):
+            return see_other("/sign-in")
+        return await self._page(request)
+
+    async def sources(self, request: Request) -> Response:
+        """The sources alone, for the script that keeps them fresh."""
+        if not self._signed_in(request):
+            return HTMLResponse("", 401, headers=HEADERS)
+        return html("sources.html", await self._report())
+
+    async def ask(self, request: Request) -> Response:
+        """The page with an answer and why it came out so."""
+        form = await read_form(request, self._parts.settings.base_url)
+        if not self._signed_in(request):
+            return see_other("/sign-in")
+        if not self._key.matches(form.get("token", ""), self._session_cookie.read(request)):
+            return await self._page(
+                request, problem="The page was out of date. Please ask again.", status=403, form=form
+            )
+        question = form.get("question", "").strip()[:MAX_QUESTION_CHARS]
+        if not question or self._parts.search is None:
+            return await self._page(request, problem="Ask something first." if not question else None, form=form)
+        filters = Filters(source=form.get("source", ""), path=form.get("path", "").strip())
+        try:
+            answer = await self._answer(self._parts.search, Question(question, filters, explain=True))
+        except PassagewayError as error:
+            logger.warning("web: no answer: %s", error)
+            return await self._page(request, problem=f"The search failed: {error}", status=503, form=form)
+        return await self._page(request, answer=answer, form=form)
+
+    async def _answer(self, search: Search, question: Question) -> AnswerView:
+        with self._parts.questions.timed(Door.WEB) as timing:
+            answer = await anyio.to_thread.run_sync(search.ask, question, limiter=_THREADS)
+            timing.outcome = Outcome.HITS if answer.hits else Outcome.SILENCE
+        return answer_view(answer)
+
+    async def sign_in_form(self, request: Request) -> Response:
+        """The sign-in form."""
+        return see_other("/") if self._signed_in(request) else self._sign_in_page(request)
+
+    async def sign_in(self, request: Request) -> Response:
+        """A session for whoever knows the password; the form again for anybody else."""
+        form = await read_form(request, self._parts.settings.base_url)
+        if not self._key.matches(form.get("token", ""), self._visit_cookie.read(request)):
+            return self._sign_in_page(request, "The form was out of date, or cookies are off. Please try again.", 403)
+        ruling = self._parts.guard.rule(form.get("password", ""), address(request), typed=True)
+        if ruling.retry_after_s:
+            wait_s = ruling.retry_after_s
+            response = self._sign_in_page(request, f"Too many wrong passwords. Wait {wait_s} seconds.", 429)
+            response.headers["Retry-After"] = str(wait_s)
+            return response
+        if not ruling.admitted:
+            return self._sign_in_page(request, "That is not the password.", 401)
+        response = see_other("/")
+        self._session_cookie.write(request, response, self._sessions.open(), MAX_AGE_S)
+        self._visit_cookie.drop(request, response)
+        return response
+
+    async def sign_out(self, request: Request) -> Response:
+        """The end of the session."""
+        form = await read_form(request, self._parts.settings.base_url)
+        token = self._session_cookie.read(request)
+        if self._key.matches(form.get("token", ""), token):
+            self._sessions.close(token)
+        response = see_other("/sign-in")
+        self._session_cookie.drop(request, response)
+        return response
+
+    async def disconnect(self, request: Request) -> Response:
+        """The end of a connected app's grant."""
+        form = await read_form(request, self._parts.settings.base_url)
+        if not self._signed_in(request):
+            return see_other("/sign-in")
+        if self._key.matches(form.get("token", ""), self._session_cookie.read(request)) and self._parts.login:
+            await anyio.to_thread.run_sync(self._parts.login.store.revoke, form.get("grant", ""))
+        return see_other("/")
+
+    def _signed_in(self, request: Request) -> bool:
+        return self._sessions.is_open(self._session_cookie.read(request))
+
+    def _sign_in_page(self, request: Request, problem: str | None = None, status: int = 200) -> Response:
+        visit = secrets.token_urlsafe(16)
+        page = html("sign_in.html", {"token": self._key.token(visit), "problem": problem, **self._about()}, status)
+        self._visit_cookie.write(request, page, visit, _SIGN_IN_AGE_S)
+        return page
+
+    async def _page(
+        self,
+        request: Request,
+        *,
+        answer: AnswerView | None = None,
+        problem: str | None = None,
+        status: int = 200,
+        form: dict[str, str] | None = None,
+    ) -> Response:
+        values = {
+            **await self._report(),
+            **self._about(),
+            "token": self._key.token(self._session_cookie.read(request)),
+            "answer": answer,
+            "apps": await self._apps(),
+            "problem": problem,
+            "form": {"question": "", "source": "", "path": "", **(form or {})},
+            "mcp_url": f"{self._parts.settings.base_url or str(request.base_url).rstrip('/')}/mcp",
+        }
+        return html("home.html", values, status)
+
+    async def _apps(self) -> list[AppView] | None:
+        """Connected apps; None where there is no login for them."""
+        if self._parts.login is None:
+            return None
+        grants = await anyio.to_thread.run_sync(self._parts.login.store.grants, limiter=_THREADS)
+        return [app_view(grant, time.time()) for grant in grants]
+
+    async def _report(self) -> dict[str, Any]:
+        health = await anyio.to_thread.run_sync(lambda: self._parts.health.report(errors=True), limiter=_THREADS)
+        words = STATUS_WORDS[health.status]
+        return {"health": health, "sources": source_views(health), "status_words": words}
+
+    def _about(self) -> dict[str, Any]:
+        return {"version": self._parts.settings.version, "instance": self._parts.settings.instance}

@@ -1,0 +1,284 @@
+"""A small index on disk, a deterministic embedder, and the query service on a port of its own."""
+
+import socket
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from passageway.embedder import EmbedderInfo, Kind, Vectors
+from passageway.errors import EmbedderError
+from passageway.index.state import SourceState
+from passageway.index.writer import IndexWriter, PreparedItem
+from passageway.passages import split_item
+from passageway.records import Item, Section
+from passageway.settings import Settings, load_settings
+from passageway_query.app import create_app
+from passageway_query.search import Search
+
+PASSWORD = "correct horse battery"
+AUTH = {"Authorization": f"Bearer {PASSWORD}"}
+DIMENSION = 512
+
+
+class WordEmbedder:
+    """An embedder of words alone: texts that share longer words are similar. It can be told to be slow or to fail."""
+
+    def __init__(self) -> None:
+        self.name = "words"
+        self.failure: str | None = None
+        self.release = threading.Event()
+        self.release.set()
+
+    def info(self) -> EmbedderInfo:
+        if self.failure:
+            raise EmbedderError(self.failure)
+        return EmbedderInfo(self.name, DIMENSION, 0.35)
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        assert self.release.wait(30)
+        if self.failure:
+            raise EmbedderError(self.failure)
+        vectors = np.zeros((len(texts), DIMENSION), np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            row[0] = 0.1
+            for word in "".join(letter if letter.isalnum() else " " for letter in text.lower()).split():
+                if len(word) > 3:
+                    row[1 + zlib.crc32(word[:6].encode()) % (DIMENSION - 1)] += 1
+            row /= np.linalg.norm(row)
+        return vectors
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+ITEMS = [
+    Item(
+        id="ops/certificates.md",
+        title="Rotating certificates",
+        url="https://notes.example/certificates",
+        version="1",
+        sections=(
+            Section(None, "All certificates are kept in the vault."),
+            Section("Steps", "Rotate the signing certificate every March. Two people have to be present."),
+        ),
+        path=("Ops", "Security"),
+        links=("ops/vault.md",),
+        labels=("decision",),
+        updated="2026-10-28T09:00:00Z",
+    ),
+    Item(
+        id="ops/vault.md",
+        title="The vault",
+        url="https://notes.example/vault",
+        version="1",
+        sections=(Section(None, "The vault opens with three of five keys."),),
+        path=("Ops",),
+    ),
+    Item(
+        id="shop/returns.md",
+        title="Return policy",
+        url="https://notes.example/returns",
+        version="1",
+        sections=(Section(None, "Customers may return goods within thirty days of delivery."),),
+        path=("Shop",),
+        updated="2025-01-05",
+    ),
+]
+
+Build = Callable[..., None]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def password() -> str:
+    return PASSWORD
+
+
+@pytest.fixture
+def auth() -> dict[str, str]:
+    return dict(AUTH)
+
+
+@pytest.fixture
+def items() -> list[Item]:
+    return list(ITEMS)
+
+
+@pytest.fixture
+def embedder() -> WordEmbedder:
+    return WordEmbedder()
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return folder
+
+
+def write_index(
+    data_dir: Path,
+    embedder: WordEmbedder,
+    name: str = "notes",
+    items: Sequence[Item] = ITEMS,
+    state: SourceState | None = None,
+) -> None:
+    """Write a source's file as sync does."""
+    now = time.time()
+    with IndexWriter.open(data_dir / f"{name}.db") as writer:
+        writer.use_model(embedder.name, DIMENSION)
+        for item in items:
+            passages = split_item(item)
+            vectors = embedder.embed([passage.embedded for passage in passages], "passage")
+            writer.store([PreparedItem(item, passages, vectors)])
+        writer.write_state(state or SourceState("ok", heartbeat=now, last_success=now, built=True))
+        writer.finish()
+
+
+@pytest.fixture
+def build(data_dir: Path, embedder: WordEmbedder) -> Build:
+    """Write a source's file: `build("notes", items)`, with a state of its own if wanted."""
+    return partial(write_index, data_dir, embedder)
+
+
+@pytest.fixture
+def settings(data_dir: Path, tmp_path: Path) -> Settings:
+    return settings_with(data_dir, tmp_path)
+
+
+def settings_with(data_dir: Path, home: Path, **variables: str) -> Settings:
+    return load_settings(
+        {
+            "HOME": str(home),
+            "PASSAGEWAY_DATA_DIR": str(data_dir),
+            "PASSAGEWAY_LOGIN_PASSWORD": PASSWORD,
+            "APP_VERSION": "9.9.9",
+            **variables,
+        }
+    )
+
+
+@pytest.fixture
+def make_settings(data_dir: Path, tmp_path: Path) -> Callable[..., Settings]:
+    """Settings as an environment gives them: `make_settings(PASSAGEWAY_INSTANCE="work")`."""
+    return lambda **variables: settings_with(data_dir, tmp_path, **variables)
+
+
+def listening() -> socket.socket:
+    """A socket that listens on a free loopback port."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    return listener
+
+
+@contextmanager
+def served(app: FastAPI, listener: socket.socket | None = None) -> Iterator[str]:
+    """The address of the application, served by a real server until the block ends."""
+    listener = listener or listening()
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        until(lambda: server.started or not thread.is_alive())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def until(condition: Callable[[], object], wait_s: float = 20) -> None:
+    """Return as soon as the condition holds; fail when it does not in time."""
+    deadline = time.monotonic() + wait_s
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        pause.wait(0.01)
+
+
+Serve = Callable[..., str]
+
+
+@pytest.fixture
+def serve(settings: Settings, data_dir: Path, embedder: WordEmbedder) -> Iterator[Serve]:
+    """Serve the query service over the index on disk: `serve()`, or with other settings, connectors or an error."""
+    with ExitStack() as stack:
+
+        def start(
+            settings: Settings = settings, *, connectors: Sequence[str] = (), config_error: str | None = None
+        ) -> str:
+            search = None
+            if config_error is None:
+                search = Search(data_dir, embedder)
+                stack.callback(search.close)
+            app = create_app(settings, search, config_error=config_error, connectors=connectors)
+            return stack.enter_context(served(app))
+
+        yield start
+
+
+@pytest.fixture
+def client(build: Build, serve: Serve) -> Iterator[httpx.Client]:
+    """A client without a password, of a service that knows the notes."""
+    build()
+    with httpx.Client(base_url=serve(connectors=["notes"])) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def standing_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A service that knows the notes and is shared, for tests that neither change anything nor guess at passwords."""
+    folder, embedder = tmp_path_factory.mktemp("standing"), WordEmbedder()
+    write_index(folder, embedder)
+    search = Search(folder, embedder)
+    try:
+        with served(create_app(settings_with(folder, folder), search, connectors=["notes"])) as url:
+            yield url
+    finally:
+        search.close()
+
+
+@pytest.fixture
+def standing(standing_url: str) -> Iterator[httpx.Client]:
+    """A client of the shared service."""
+    with httpx.Client(base_url=standing_url, timeout=20) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def served_on() -> Callable[..., object]:
+    """`served(app, socket)`, for tests that have to know the address before there is an application."""
+    return served
+
+
+@pytest.fixture(scope="session")
+def write_notes() -> Callable[[Path], WordEmbedder]:
+    """Write the notes into a folder; the embedder they were written with comes back."""
+
+    def write(folder: Path) -> WordEmbedder:
+        embedder = WordEmbedder()
+        write_index(folder, embedder)
+        return embedder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def settings_for() -> Callable[..., Settings]:
+    """`settings_with(data_dir, home, **variables)`."""
+    return settings_with
