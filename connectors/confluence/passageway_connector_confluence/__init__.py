@@ -1,0 +1,1 @@
+"""A passageway connector for the pages of Confluence Data Center and Cloud."""

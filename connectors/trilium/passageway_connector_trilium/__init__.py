@@ -1,0 +1,1 @@
+"""A passageway connector for the notes of a Trilium server."""
