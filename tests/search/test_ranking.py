@@ -26,7 +26,8 @@ DIMENSION = 384
 def clustered(rng: np.random.Generator, count: int, clusters: Vectors) -> Vectors:
     """Rows around few centres, as texts of few subjects are: neighbours differ in the second digit of the cosine."""
     noise = rng.standard_normal((count, DIMENSION), dtype=np.float32)
-    return unit(clusters[rng.integers(0, len(clusters), count)] + noise / 60)
+    rows: Vectors = clusters[rng.integers(0, len(clusters), count)] + noise / np.float32(60)
+    return unit(rows)
 
 
 def unit(rows: Vectors) -> Vectors:

@@ -2,13 +2,13 @@
 
 A section's score is
 
-    1 / (60 + keyword rank)  +  1 / (60 + vector rank)  +  cosine / 60
+    1 / (60 + keyword rank)  +  1 / (60 + vector rank)  +  cosine / 30
 
 where a rank that is not among the first fifty adds nothing. The first two are reciprocal rank fusion (Cormack, Clarke
 and Büttcher, SIGIR 2009, whose constant 60 is). Ranks forget distances, so a question that fits one section far better
-than all others looks like one that fits nothing; the cosine puts the distance back. Divided by 60, a tenth more cosine
-weighs as much as the step from rank 7 to rank 1. The sum is multiplied by the item's weight, and by 1.1 where a word of
-the client's folder stands in title, path or labels.
+than all others looks like one that fits nothing; the cosine puts the distance back: a tenth more of it weighs as much
+as the step from rank 15 to rank 1. The divisor is the middle of a plateau (docs/how-it-works.md has the sweep). The sum
+is multiplied by the item's weight, and by 1.1 where a word of the client's folder stands in title, path or labels.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from passageway_query.rows import RowNumbers
 from passageway_query.semantic import VectorMatches
 
 RANK_CONSTANT = 60
+COSINE_DIVISOR = 30
 CONTEXT_BOOST = 1.1
 
 
@@ -46,7 +47,7 @@ def fused(
     """The candidates with their scores, weights left out. `similarity` is that of `rows`, nan without a vector."""
     keyword_rank = _ranks(rows, keywords.rows)
     vector_rank = np.zeros_like(keyword_rank) if vectors is None else _ranks(rows, vectors.rows)
-    score = np.nan_to_num(similarity.astype(np.float64)) / RANK_CONSTANT
+    score = np.nan_to_num(similarity.astype(np.float64)) / COSINE_DIVISOR
     for rank in (keyword_rank, vector_rank):
         score += np.where(rank > 0, 1 / (RANK_CONSTANT + rank), 0)
     return Fused(rows, keyword_rank, vector_rank, similarity, score)

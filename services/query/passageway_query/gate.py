@@ -4,8 +4,8 @@ A passage passes when its cosine with the question reaches the model's `min_simi
 words of the question that say something. How well words rank never counts: in a small index a keyword score can be
 high for a passage that shares nothing but a chance word with the question.
 
-By words alone, without vectors, three words are too much to ask of `warranty` and too little of a long question. There,
-two thirds of the words that say something must be in the passage, of a long question four words.
+By words alone, without vectors, three words are too much to ask of `warranty`: there, two thirds of the question's
+words that say something are enough, and never more than three.
 """
 
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 MIN_WORDS = 3
 WORDS_ALONE_SHARE = 2 / 3
-WORDS_ALONE_MOST = 6
-"""Of a question with more words than these, as many are asked of a passage as if it had these: four."""
+"""On the sample corpus 28 of 30 unanswerable questions stay unanswered so, and 19 with a half; 34 of 70 answerable ones
+are answered right, 43 with a half (docs/how-it-works.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Gate:
 
     def passing(self, similarity: NDArray[np.float32], matched: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which passages pass. `matched` counts distinct words; similarity is nan without a vector. All (n,)."""
-        needed = WORDS_ALONE_SHARE * min(self.said, WORDS_ALONE_MOST)
+        needed = min(MIN_WORDS, WORDS_ALONE_SHARE * self.said)
         # Shares are halves and thirds, which floats hold only nearly.
         by_words_alone = (matched >= needed - 1e-6) & (matched > 0)
         with_vector = (similarity >= self.min_similarity) | (matched >= MIN_WORDS)

@@ -4,18 +4,18 @@ import unicodedata
 from collections.abc import Iterable
 
 _ENGLISH = """
-a about above after again all also am an and any anybody anyone anything are aren around as at away be became
-because become been before being below between both but by came can cannot could couldn d did didn do does doesn
-doing don done down during each either else ever every everyone everything few for from further get gets getting
-give given go goes going got had has hasn have haven having he hence her here hers herself him himself his how
-however i if in into is isn it its itself just kind know let like ll lot m made make makes many may maybe me
-might mine more most much must my myself near need neither never no nobody none nor not nothing now of off often
-on once one ones only onto or other others our ours ourselves out over own per perhaps quite rather re really s
-said same say says see seem seems shall she should shouldn since so some somebody someone something sometimes
-somewhere still such sure t take tell than that the their theirs them themselves then there therefore these they
-thing things think this those though through thus to together too toward towards under unless until up upon us
-use used uses using usually ve very via want wants was wasn way we well were weren what whatever when where
-whether which while who whole whom whose why will with within without won wouldn would yet you your yours
+a about another above after again all also am an and any anybody anyone anything are aren around as at away be
+became because become been before being below between both but by came can cannot could couldn d did didn do
+does doesn doing don done down during each either else ever every everyone everything few for from further get
+gets getting give given go goes going got had has hasn have haven having he hence her here hers herself him
+himself his how however i if in into is isn it its itself just kind know let like ll lot m made make makes many
+may maybe me might mine more most much must my myself near need neither never no nobody none nor not nothing now
+of off often on once one ones only onto or other others our ours ourselves out over own per perhaps quite rather
+re really s said same say says see seem seems shall she should shouldn since so some somebody someone something
+sometimes somewhere still such sure t take tell than that the their theirs them themselves then there therefore
+these they thing things think this those though through thus to together too toward towards under unless until
+up upon us use used uses using usually ve very via want wants was wasn way we well were weren what whatever when
+where whether which while who whole whom whose why will with within without won wouldn would yet you your yours
 yourself explain show find roughly approximately exactly actually basically simply currently probably possibly
 certainly especially generally usually
 """

@@ -103,8 +103,12 @@ def _is_damage(error: Exception) -> bool:
 def _open(path: Path) -> sqlite3.Connection:
     connection = _connect(path)
     try:
+        empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if empty:
+            # Can be set only before the first page is written; `give_back_pages` needs it.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection = _logged_ahead(connection, path)
-        if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        if not empty:
             check_whole(connection, path)
         # Deleted text is overwritten where that costs no further write.
         connection.execute("PRAGMA secure_delete = FAST")
@@ -147,6 +151,15 @@ def _leave_write_ahead(path: Path) -> None:
         # With the file to itself SQLite reads its log without shared memory (sqlite.org/wal.html#noshm).
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = delete").fetchone()
+
+
+def give_back_pages(connection: sqlite3.Connection) -> None:
+    """Make the file smaller when a tenth of it is unused, as after a merge of the keyword index."""
+    unused = connection.execute("PRAGMA freelist_count").fetchone()[0]
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    if unused > pages // 10:
+        # It gives one page back a step, and `execute` takes one step of what has no columns.
+        connection.executescript("PRAGMA incremental_vacuum")
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from passageway.index.batch import SectionBatch
 from passageway.index.bindings import marks, parts
 from passageway.index.file import (
     FileLock,
+    give_back_pages,
     open_for_writing,
     set_aside,
     transaction,
@@ -225,7 +226,7 @@ class IndexWriter:
             self._db.execute(f"UPDATE source SET ({_STATE_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?)", values)
 
     def finish(self) -> None:
-        """Tidy up after a sync: merge the keyword index when much was written, and empty the write-ahead log."""
+        """Tidy up after a sync: merge the keyword index when much was written, shrink the file, empty its log."""
         with self._writing():
             unmerged, sections = self._db.execute(
                 "SELECT unmerged, (SELECT count(*) FROM sections) FROM file"
@@ -234,6 +235,7 @@ class IndexWriter:
                 self._db.execute("INSERT INTO words (words) VALUES ('optimize')")
                 self._db.execute("UPDATE file SET unmerged = 0")
         with self._turn, storage_errors(self.path):
+            give_back_pages(self._db)
             # Busy readers leave part of the log for the next time, which is no error.
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
