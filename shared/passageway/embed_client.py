@@ -27,6 +27,9 @@ RESTART_S = 60.0
 PASSAGE_PATIENCE = 10
 """How many times longer than a question a request of passages may take: it waits behind those of other sources."""
 
+_INFO_AGE_S = 5.0
+"""How long an answer to `info` counts: it is wanted before every question, and has to tell when the service is gone."""
+
 _DEAD_CONNECTIONS = 2  # a kept connection may have died with the process at its other end; a new one is tried
 _CONNECT_S = 2.0  # on loopback a connection is there at once or not at all
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
@@ -53,19 +56,28 @@ class HttpEmbedder:
         self._client = httpx.Client(base_url=self._url, limits=limits, trust_env=False)
         self._closed = threading.Event()
         self._info: EmbedderInfo | None = None
+        self._info_asked = 0.0
 
     def info(self) -> EmbedderInfo:
-        """As Embedder.info. Asked once, and again after the service answered with another model."""
-        info = self._info
-        if info is None:
-            response = self._ask("GET", "/info", b"", self._timeout_s)
-            try:
-                values = orjson.loads(response.content)
-                info = EmbedderInfo(str(values["name"]), int(values["dimension"]), float(values["min_similarity"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise EmbedderError(f"{self._url}/info is no embed service of this version: {error!r}") from error
-            self._info = info
+        """As Embedder.info. EmbedderError also, once, when the service now serves another model than before."""
+        known = self._info
+        if known is not None and time.monotonic() - self._info_asked < _INFO_AGE_S:
+            return known
+        response = self._ask("GET", "/info", b"", self._timeout_s)
+        try:
+            values = orjson.loads(response.content)
+            info = EmbedderInfo(str(values["name"]), int(values["dimension"]), float(values["min_similarity"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise EmbedderError(f"{self._url}/info is no embed service of this version: {error!r}") from error
+        if known is not None and info.name != known.name:
+            raise self._changed(info.name, known)
+        self._info, self._info_asked = info, time.monotonic()
         return info
+
+    def _changed(self, model: str, known: EmbedderInfo) -> EmbedderError:
+        """The error of a service that changed its model; the next call takes the new one."""
+        self._info = None
+        return EmbedderError(f"{self._url} now serves the model {model!r}, it was {known.name!r}; ask again")
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """As Embedder.embed. EmbedderError also when the service now serves another model than `info` said."""
@@ -100,8 +112,7 @@ class HttpEmbedder:
         timeout_s = self._timeout_s if kind == "query" else self._timeout_s * PASSAGE_PATIENCE
         response = self._ask("POST", "/embed", body, timeout_s)
         if (model := response.headers.get("X-Model")) != quote(info.name):
-            self._info = None
-            raise EmbedderError(f"{self._url} now serves the model {model!r}, it was {info.name!r}; ask again")
+            raise self._changed(str(model), info)
         return self._vectors(response, len(texts), info)
 
     def _vectors(self, response: httpx.Response, rows: int, info: EmbedderInfo) -> Vectors:

@@ -126,6 +126,23 @@ def test_a_service_that_comes_back_with_another_model_is_noticed(
         assert embedder.embed(["tea"], "passage").shape == (1, 4)
 
 
+def test_info_tells_within_seconds_that_the_service_is_gone(tiny_service: Service, eventually: Eventually) -> None:
+    tiny_service.start()
+    tiny_service.wait()
+    with closing(HttpEmbedder(tiny_service.url)) as embedder:
+        embedder.info()
+        tiny_service.kill()
+
+        def gone() -> bool:
+            try:
+                embedder.info()
+            except EmbedderError as error:
+                return "is `passageway embed` running?" in str(error)
+            return False
+
+        eventually(gone)
+
+
 def test_passages_that_wait_for_a_service_end_when_the_client_is_closed(tiny_service: Service) -> None:
     embedder = HttpEmbedder(tiny_service.url)
     with ThreadPoolExecutor(1) as pool:
