@@ -1,5 +1,6 @@
 """`/health` and the status of sources, embedder and sync."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -7,10 +8,19 @@ from typing import Any
 import httpx
 import pytest
 
+from passageway.embedder import EmbedderInfo
 from passageway.index.state import SourceState
 from passageway.settings import Settings
 from passageway_query.health import HealthSource, health_text
+from passageway_query.model_check import ModelCheck
 from passageway_query.search import Search
+
+
+def until(condition: Callable[[], object], wait_s: float = 20) -> None:
+    deadline, pause = time.monotonic() + wait_s, threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline
+        pause.wait(0.01)
 
 
 def test_a_current_index_is_ok(client: httpx.Client) -> None:
@@ -120,7 +130,7 @@ def test_a_sync_process_that_never_came_is_gone_after_half_a_minute(
     search = Search(data_dir, embedder)
     try:
         now = [1000.0]
-        source = HealthSource(settings, search, None, ("notes",), now=lambda: now[0], started=1000.0)
+        source = HealthSource(settings, search, None, ("notes",), now=lambda: now[0])
         before, now[0] = source.report(errors=True), 1031.0
         after = source.report(errors=True)
     finally:
@@ -138,6 +148,39 @@ def test_an_embedder_that_cannot_be_reached_degrades(client: httpx.Client, embed
     assert stranger.json()["embedder"] == {"state": "failing"}
     owner = client.get("/health", headers=auth).json()
     assert owner["embedder"]["error"] == "nothing listens on port 8182"
+
+
+def test_a_model_that_has_not_answered_yet_is_loading() -> None:
+    release = threading.Event()
+
+    def load() -> EmbedderInfo:
+        release.wait(20)
+        return EmbedderInfo("words", 8, 0.5)
+
+    check = ModelCheck(load, wait_s=0.05)
+    assert check.health().state == "loading"
+    release.set()
+    until(lambda: check.health().state == "ok")
+    assert check.health().name == "words"
+
+
+def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_the_wait() -> None:
+    release, asked = threading.Event(), []
+
+    def hang() -> EmbedderInfo:
+        asked.append(None)
+        if len(asked) > 1:
+            release.wait(20)
+        return EmbedderInfo("words", 8, 0.5)
+
+    check = ModelCheck(hang, wait_s=0.05)
+    until(lambda: check.health().state == "ok")
+    for _ in range(20):
+        state = check.health()
+        assert (state.state, state.error) == ("failing", "the model did not answer within 0.05 s")
+    assert len(asked) == 2
+    release.set()
+    until(lambda: check.health().state == "ok")
 
 
 def test_vectors_of_another_model_are_flagged(client: httpx.Client, embedder: Any) -> None:

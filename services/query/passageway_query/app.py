@@ -40,7 +40,7 @@ def create_app(
     login = make_login(settings, guard)
     access = Access(guard, login)
     questions = QuestionLog()
-    health = HealthSource(settings, search, config_error, tuple(connectors))
+    health = HealthSource(settings, search, config_error, connectors)
     server = mcp_server(settings, search, health, questions)
     door = mcp_door(server, access)
 

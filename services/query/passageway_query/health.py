@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from passageway.errors import EmbedderError
 from passageway.settings import Settings
 from passageway_query.answer import SourceReport
+from passageway_query.model_check import ModelCheck
 from passageway_query.search import Search
 from passageway_query.wire import EmbedderHealth, Health, SourceHealth, SyncHealth
 
@@ -17,28 +16,37 @@ NO_FILE = "no index file yet: the sync process has not started on this source"
 STALE = "the sync process has not looked after this source for {age_s} s"
 
 
-@dataclass(frozen=True, slots=True)
 class HealthSource:
-    """Where a report comes from. `search` is None exactly when `config_error` says why. `now` is in Unix seconds."""
+    """Where reports come from. `search` is None exactly when `config_error` says why. `now` gives Unix seconds."""
 
-    settings: Settings
-    search: Search | None
-    config_error: str | None
-    connectors: tuple[str, ...]
-    now: Callable[[], float] = time.time
-    started: float = field(default_factory=time.time)
+    def __init__(
+        self,
+        settings: Settings,
+        search: Search | None,
+        config_error: str | None = None,
+        connectors: Sequence[str] = (),
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.config_error = config_error
+        self._settings = settings
+        self._search = search
+        self._model = None if search is None else ModelCheck(search.model)
+        self._connectors = tuple(connectors)
+        self._now = now
+        self._started = now()
 
     def report(self, *, errors: bool) -> Health:
         """The report now; with `errors` their texts too, which may tell of private systems. Blocks on files."""
-        version, instance = self.settings.version, self.settings.instance
-        if self.search is None:
+        version, instance = self._settings.version, self._settings.instance
+        if self._search is None or self._model is None:
             error = self.config_error if errors else None
             return Health(status="error", version=version, instance=instance, error=error, errors_shown=errors)
         # The model first: whether vectors are current is told against it.
-        embedder = _embedder(self.search)
-        now = self.now()
-        sources = _sources(self.search.sources(), self.connectors, now)
-        sync = _sync(sources, waited_s=now - self.started)
+        embedder = self._model.health()
+        now = self._now()
+        sources = _sources(self._search.sources(), self._connectors, now)
+        sync = _sync(sources, waited_s=now - self._started)
         health = Health(
             status=_status(sources, embedder, sync),
             version=version,
@@ -97,14 +105,6 @@ def _age(then: float | None, now: float) -> int | None:
     return None if then is None else max(0, round(now - then))
 
 
-def _embedder(search: Search) -> EmbedderHealth:
-    try:
-        model = search.model()
-    except EmbedderError as error:
-        return EmbedderHealth(state="failing", error=str(error))
-    return EmbedderHealth(state="ok", name=model.name, dimension=model.dimension, min_similarity=model.min_similarity)
-
-
 def _sync(sources: Sequence[SourceHealth], waited_s: float) -> SyncHealth:
     """Running while every source is looked after. A source without a heartbeat is given time to get its first."""
     configured = [source for source in sources if source.configured]
@@ -120,9 +120,10 @@ def _sync(sources: Sequence[SourceHealth], waited_s: float) -> SyncHealth:
 def _status(sources: Sequence[SourceHealth], embedder: EmbedderHealth, sync: SyncHealth) -> str:
     """The worst of it: degraded, else indexing, else ok."""
     current = [source for source in sources if source.configured]
-    if embedder.state != "ok" or sync.state == "gone" or any(source.state == "failing" for source in current):
+    if embedder.state == "failing" or sync.state == "gone" or any(source.state == "failing" for source in current):
         return "degraded"
-    if any(source.state == "indexing" or not source.vectors_current for source in current):
+    unfinished = any(source.state == "indexing" or not source.vectors_current for source in current)
+    if unfinished or embedder.state == "loading":
         return "indexing"
     return "ok"
 

@@ -87,7 +87,7 @@ class SourceHealth(_Wire):
 class EmbedderHealth(_Wire):
     """The embedding model's state."""
 
-    state: str = Field(description="ok or failing")
+    state: str = Field(description="ok, loading or failing")
     name: str | None = None
     dimension: int | None = None
     min_similarity: float | None = None
