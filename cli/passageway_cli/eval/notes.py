@@ -9,14 +9,14 @@ INTERVALS = (
 POINTS = "This table shows values without their intervals."
 
 GATE = (
-    "A passage with three or more words of the question is given out at any threshold. A high one therefore only "
-    "silences questions that are short or share few words with the text."
+    "A passage with three or more telling words of the question is given out at any threshold. A high one therefore "
+    "silences only questions that are short or share few words with the text."
 )
 
 NEAR_MISS = (
     "Near-miss answers: every answerable question was asked once more with all of its accepted items hidden, and "
     "copies of them too. Whatever came back then is counted as a false answer, although some of it may be a fair one "
-    "that the questions file does not list, so the true rate is at most this."
+    "that the questions file does not list: read it as an upper bound."
 )
 
 OWN_THRESHOLDS = (

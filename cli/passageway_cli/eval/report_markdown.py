@@ -29,7 +29,7 @@ def markdown(report: Report, history: Sequence[Entry] = (), *, cases: bool = Fal
     parts = _run(report) if isinstance(report, RunReport) else _comparison(report)
     if history:
         parts += ["### History", _table(history_table(history))]
-    if cases and isinstance(report, RunReport):
+    if cases and isinstance(report, RunReport) and report.subject.cases:
         near = report.subject.measured.near_miss is not None
         parts += ["### Questions", _table(cases_table(report.subject.cases, near=near))]
     return "\n\n".join(parts) + "\n"
