@@ -1,6 +1,6 @@
 """Every HTTPS client of the tree trusts what the operating system trusts, through truststore.
 
-A client is found by reading the code. One that is not listed below has to be given a context of truststore; a new client
+A client is found by reading the code. One that is not listed below has to be given a context of truststore; a new one
 needs no entry here.
 """
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
@@ -54,7 +54,7 @@ class LlmsTxt(Connector):
             site = Site(self._client, self._settings, lambda message: None)
             for source in self._sources_of(files):
                 for file in site.files(source, wanted=files):
-                    yield from (item for item in self._items(file) if item["id"] in wanted_ids)
+                    yield from self._items(file, wanted_ids)
 
     def _sources_of(self, files: set[str]) -> Iterator[Source]:
         """The configured files among these, and the indexes when some are not configured themselves."""
@@ -63,14 +63,14 @@ class LlmsTxt(Connector):
             if source.address in files or (source.is_index and files - configured):
                 yield source
 
-    def _items(self, file: File) -> Iterator[dict[str, Any]]:
+    def _items(self, file: File, wanted: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
         pages = pages_of(file.text, file.address)
         for page in pages:
-            yield self._item(page, file.address, alone=len(pages) == 1)
+            item_id = f"{file.address}#{page.key}" if page.key else file.address
+            if wanted is None or item_id in wanted:
+                yield self._item(item_id, page, page.address or (file.address if len(pages) == 1 else item_id))
 
-    def _item(self, page: Page, file_address: str, *, alone: bool) -> dict[str, Any]:
-        item_id = f"{file_address}#{page.key}" if page.key else file_address
-        url = page.address or (file_address if alone else item_id)
+    def _item(self, item_id: str, page: Page, url: str) -> dict[str, Any]:
         parts = urlsplit(url)
         item: dict[str, Any] = {
             "id": item_id,

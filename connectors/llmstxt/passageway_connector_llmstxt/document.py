@@ -34,7 +34,12 @@ class Page:
     key: str
     title: str
     address: str | None
-    text: str
+    lines: Sequence[Line]
+
+    @property
+    def text(self) -> str:
+        """Joined when it is asked for: all pages at once would hold a large file in memory a second time."""
+        return "\n".join(line.text for line in self.lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ def _between(lines: Sequence[Line], starts: Sequence[_Start]) -> Iterator[Page]:
         body = _without_rule_at_end(lines[(start.line if block_end is None else block_end) + 1 : end])
         title = _first_heading(body)
         if title or _has_text(body):
-            yield Page(start.url or "", title, start.url, _joined(body))
+            yield Page(start.url or "", title, start.url, body)
 
 
 def _without_rule_at_end(lines: Sequence[Line]) -> Sequence[Line]:
@@ -126,15 +131,15 @@ def _by_heading(lines: Sequence[Line], name: str, file_address: str) -> list[Pag
     found = []
     heading = "" if starts else _first_heading(first)
     if heading or _has_text(first):
-        found.append(Page("", heading or name, None, _joined(first)))
+        found.append(Page("", heading or name, None, first))
     for start, end in pairwise([*starts, len(lines)]):
         below = lines[start + 1].text.strip() if start + 1 < end else ""
         title = lines[start].title.strip()
         if source := _SOURCE.fullmatch(below):
             body = [lines[start], *lines[start + 2 : end]]
-            found.append(_located(Page("", title, source[1], _joined(body)), file_address))
+            found.append(_located(Page("", title, source[1], body), file_address))
         else:
-            found.append(Page(_slug(title), title, None, _joined(lines[start:end])))
+            found.append(Page(_slug(title), title, None, lines[start:end]))
     return found
 
 
@@ -181,7 +186,3 @@ def _first_heading(lines: Sequence[Line]) -> str:
 
 def _has_text(lines: Sequence[Line]) -> bool:
     return any(line.text.strip() and not line.level for line in lines)
-
-
-def _joined(lines: Sequence[Line]) -> str:
-    return "\n".join(line.text for line in lines)

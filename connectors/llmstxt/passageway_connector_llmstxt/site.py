@@ -45,9 +45,7 @@ class Site:
             self.repeated += 1
         elif wanted is None or source.address in wanted:
             self._known.add(source.address)
-            reply = self._configured(source.address)
-            if self._is_new(reply):
-                yield File(source.address, reply.text)
+            yield from self._file(source.address, self._configured(source.address))
 
     def _followed(self, index: str, wanted: Collection[str] | None) -> Iterator[File]:
         pages, hosts = self._linked(index, quiet=wanted is not None)
@@ -57,16 +55,23 @@ class Site:
             if wanted is None or page in wanted:
                 yield from self._page(page, hosts)
 
-    def _page(self, address: str, hosts: Collection[str]) -> Iterator[File]:
+    def _page(self, address: str, hosts: Collection[str]) -> list[File]:
         try:
             reply = self._get(address, hosts)
         except RedirectRefusedError as error:
             self._warn(f"{error}; the page is left out")
-            return
+            return []
         if problem := _problem(reply):
             self._warn(f"{problem}; the page is left out")
-        elif self._is_new(reply):
-            yield File(address, reply.text)
+            return []
+        return self._file(address, reply)
+
+    def _file(self, address: str, reply: Reply) -> list[File]:
+        """The file as a list of one, or an empty list when another address led to it already.
+
+        A list, because a generator would keep the reply's bytes alive beside their text.
+        """
+        return [File(address, reply.text)] if self._is_new(reply) else []
 
     def _linked(self, index: str, *, quiet: bool) -> tuple[list[str], Collection[str]]:
         """The pages that an index and the indexes it links to name, and the hosts that count as its own."""

@@ -17,7 +17,8 @@ from passageway_connector_llmstxt.settings import read_settings
 COMMAND = [sys.executable, "-m", "passageway_connector_llmstxt"]
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
-PAGE = HERE.parents[2] / "docs" / "connectors" / "llmstxt.md"
+ROOT = HERE.parents[2]
+PAGE = ROOT / "docs" / "connectors" / "llmstxt.md"
 
 
 @pytest.fixture
@@ -52,6 +53,35 @@ def test_its_items_are_these(website: Any, connector: Connector) -> None:
     assert all(re.fullmatch("[0-9a-f]{16}", item.pop("version")) for item in items)
     assert items == json.loads((HERE / "items.json").read_text(encoding="utf-8"))
     assert result.stderr == ""
+
+
+def test_five_thousand_pages_are_listed_and_fifty_fetched_in_little_memory(website: Any) -> None:
+    # The letter outside the basic plane makes Python hold every letter of the whole text in four bytes.
+    text = "Boats were built here for a long time. " * 48
+    page = "# Boat {0} \U0001f6a3\nSource: /boats/{0}.md\n\n{1}\n\n"
+    website.put("/llms-full.txt", "".join(page.format(number, text) for number in range(5000)))
+    listing = watched("list", {"URLS": website.url})
+    ids = [json.loads(line)["id"] for line in listing["output"].splitlines()]
+    fetch = watched("fetch", {"URLS": website.url}, ids[::100])
+    assert len(ids) == 5000 and len(fetch["output"].splitlines()) == 50
+    assert listing["peak_mib"] < 150 and fetch["peak_mib"] < 150
+    assert website.asked == ["/llms-full.txt"] * 2
+
+
+def watched(mode: str, env: dict[str, str], ids: list[str] | None = None) -> dict[str, Any]:
+    """The output of a call and what it cost."""
+    result = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "watched_call.py", *COMMAND, mode],
+        input="".join(json.dumps({"id": item_id}) + "\n" for item_id in ids or []),
+        capture_output=True,
+        encoding="utf-8",
+        env=env,
+        timeout=120,
+        check=True,
+    )
+    cost: dict[str, Any] = json.loads(result.stdout)
+    assert cost["exit_code"] == 0, result.stderr
+    return cost
 
 
 def test_a_failure_reaches_the_core_as_one_sentence(website: Any, connector: Connector) -> None:

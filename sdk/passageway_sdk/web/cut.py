@@ -13,7 +13,7 @@ _RULE = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 
 def estimated_tokens(text: str) -> int:
     """About how many tokens a multilingual model reads: 3.5 letters each, Chinese, Japanese and Korean one a letter."""
-    wide = len(_WIDE.findall(text))
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
     return wide + -(-(len(text) - wide) * 2 // 7)
 
 
