@@ -51,6 +51,7 @@ class Ascending:
     def __init__(self) -> None:
         self._keys: Column[np.int64] = Column(np.int64)
         self._values: Column[np.int32] = Column(np.int32)
+        self._gapless = True
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -64,15 +65,25 @@ class Ascending:
         """Add numbers, which must be ascending and above those that are there."""
         self._keys.append(keys)
         self._values.append(values)
+        self._look_for_gaps()
 
     def find(self, keys: Numbers) -> NDArray[np.int32]:
         """The values of the numbers, -1 for an unknown one; int32 (len(keys),)."""
-        known = self._keys.used
-        if not len(known):
+        known, values = self._keys.used, self._values.used
+        if not len(known) or not len(keys):
             return np.full(len(keys), -1, dtype=np.int32)
-        places = np.searchsorted(known, keys)
-        places[places == len(known)] = 0
-        return np.where(known[places] == keys, self._values.used[places], np.int32(-1))
+        if self._gapless:
+            # Numbers count up by one until something is removed, so the place is known without looking.
+            places = keys - known[0]
+            unknown = (places < 0) | (places >= len(known))
+            places[unknown] = 0
+        else:
+            places = np.searchsorted(known, keys)
+            places[places == len(known)] = 0
+            unknown = known[places] != keys
+        found: NDArray[np.int32] = values[places]
+        found[unknown] = -1
+        return found
 
     def replace(self, values: NDArray[np.int32]) -> None:
         """Give all numbers new values, -1 for those to forget."""
@@ -80,3 +91,8 @@ class Ascending:
         self._keys.keep(kept)
         self._values.keep(kept)
         self._values.used[:] = values[kept]
+        self._look_for_gaps()
+
+    def _look_for_gaps(self) -> None:
+        keys = self._keys.used
+        self._gapless = len(keys) > 0 and int(keys[-1] - keys[0]) == len(keys) - 1

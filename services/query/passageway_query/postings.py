@@ -1,6 +1,6 @@
 """Where words stand: read from the files a word at a time, kept in memory, extended when sections come."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passageway.errors import StorageError
+from passageway.index.news import Numbers
 from passageway.index.reader import IndexReader
 from passageway_query.rows import RowNumbers
 from passageway_query.sources import Source, Sources
 from passageway_query.words import Word
 
 _T = TypeVar("_T")
+
+Places = tuple[RowNumbers, Numbers]
 
 COLUMN_WEIGHTS = np.array([2.0, 1.0, 1.0, 1.0], dtype=np.float32)
 """What an occurrence counts for in the columns title, trail, text and extra of the index."""
@@ -60,11 +63,11 @@ class PostingsCache:
         known = self._kept.pop(word.key, None)
         count = self._sources.rows.count
         if known is None:
-            parts = [self._read(source, word, 0, 0) for source in self._readable()]
-            entry = _merged(parts, count)
+            entry = Postings(*_counted(self._read(source, word) for source in self._readable()), count)
         elif known.seen < count:
             self._places -= len(known.rows)
-            entry = _merged([(known.rows, known.counts), *self._read_since(word, known.seen)], count)
+            rows, counts = _counted(self._read_since(word, known.seen))
+            entry = Postings(np.concatenate((known.rows, rows)), np.concatenate((known.counts, counts)), count)
         else:
             self._kept[word.key] = known
             return known
@@ -111,8 +114,8 @@ class PostingsCache:
     def _readable(self) -> Iterator[Source]:
         return (source for source in self._sources if source.reader is not None and len(source.sections))
 
-    def _read_since(self, word: Word, seen: int) -> Iterator[tuple[RowNumbers, NDArray[np.float32]]]:
-        """Postings in rows from `seen` on, from the sources that such rows came from."""
+    def _read_since(self, word: Word, seen: int) -> Iterator[Places]:
+        """Places in rows from `seen` on, from the sources that such rows came from."""
         after: dict[int, int] = {}
         for segment in reversed(self._sources.segments):
             if segment.first < seen:
@@ -125,18 +128,26 @@ class PostingsCache:
             if asked(source, lambda reader, after=section: reader.has_since(word.term, after, prefix=word.prefix)):  # type: ignore[misc]
                 yield self._read(source, word, section, seen)
 
-    def _read(self, source: Source, word: Word, after: int, first: int) -> tuple[RowNumbers, NDArray[np.float32]]:
-        """Postings in sections above `after`, as far as they have rows, which must be `first` or above."""
-        sections, columns = asked(source, lambda reader: reader.occurrences(word.term, prefix=word.prefix, after=after))
-        if word.prefix:
-            order = np.argsort(sections, kind="stable")
-            sections, columns = sections[order], columns[order]
-        # Occurrences of one section follow each other.
-        starts = np.flatnonzero(np.diff(sections, prepend=-1))
-        counts = np.add.reduceat(COLUMN_WEIGHTS[columns], starts) if len(starts) else np.zeros(0, dtype=np.float32)
-        rows = source.sections.find(sections[starts])
+    def _read(self, source: Source, word: Word, after: int = 0, first: int = 0) -> Places:
+        """Row and column of each occurrence in sections above `after`, as far as their rows are `first` or above."""
+        found = asked(source, lambda reader: reader.occurrences(word.term, prefix=word.prefix, after=after))
+        rows = source.sections.find(found >> 2)
         known = rows >= first
-        return rows[known], counts[known]
+        return rows[known], found[known] & 3
+
+
+def _counted(places: Iterable[Places]) -> tuple[RowNumbers, NDArray[np.float32]]:
+    """Rows with their weighted counts. The occurrences of a row follow each other."""
+    read = [part for part in places if len(part[0])]
+    if not read:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+    rows = np.concatenate([part[0] for part in read])
+    weights = COLUMN_WEIGHTS[np.concatenate([part[1] for part in read])]
+    is_first = np.empty(len(rows), dtype=np.bool_)
+    is_first[0] = True
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    firsts = np.flatnonzero(is_first)
+    return rows[firsts], np.add.reduceat(weights, firsts)
 
 
 def asked(source: Source, question: Callable[[IndexReader], _T]) -> _T:
@@ -146,9 +157,3 @@ def asked(source: Source, question: Callable[[IndexReader], _T]) -> _T:
         return question(source.reader)
     except StorageError as error:
         raise SourceFailed(source, error) from error
-
-
-def _merged(parts: list[tuple[RowNumbers, NDArray[np.float32]]], seen: int) -> Postings:
-    if not parts:
-        return Postings(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32), seen)
-    return Postings(np.concatenate([rows for rows, _ in parts]), np.concatenate([counts for _, counts in parts]), seen)
