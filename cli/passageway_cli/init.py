@@ -1,0 +1,56 @@
+"""`passageway init`: the configuration folder, a password, and a file to fill in."""
+
+import argparse
+import os
+import secrets
+import shlex
+import sys
+from pathlib import Path
+
+from passageway.errors import SettingsError
+from passageway.settings import Settings
+
+PASSWORD_BYTES = 24
+"""Of randomness: 192 bits, 32 characters."""
+
+TEMPLATE = """\
+# What passageway indexes: one [[connector]] a source. Secrets are references such as "env:MY_TOKEN", never values.
+#
+# [[connector]]
+# name = "notes"
+# command = [{python}, "-m", "passageway_connector_markdown"]
+# env = {{ FOLDER = "/path/to/your/notes" }}
+"""
+
+
+def init(settings: Settings, _arguments: argparse.Namespace) -> int:
+    """Create what is missing, leave what is there, and say the two next steps."""
+    folder = settings.config_path.parent
+    password = folder / "password"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        created = [path.name for path, text in _files(settings.config_path, password) if _write_new(path, text)]
+    except OSError as error:
+        raise SettingsError(f"{folder} cannot be prepared: {error}") from error
+    print(f"{folder}: {'created ' + ' and '.join(created) if created else 'everything is there already'}")
+    option = f" --instance {settings.instance}" if settings.instance else ""
+    print("\nNext:")
+    print(f"  1. Say what to index in {settings.config_path}")
+    print(f"  2. PASSAGEWAY_LOGIN_PASSWORD_FILE={shlex.quote(str(password))} passageway{option}")
+    return 0
+
+
+def _files(config: Path, password: Path) -> list[tuple[Path, str]]:
+    python = '"' + sys.executable.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return [(password, secrets.token_urlsafe(PASSWORD_BYTES) + "\n"), (config, TEMPLATE.format(python=python))]
+
+
+def _write_new(path: Path, text: str) -> bool:
+    """Whether the file was written: an existing one is never touched. Readable by its owner only."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return True

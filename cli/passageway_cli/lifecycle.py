@@ -1,0 +1,95 @@
+"""One `stop` event a process: set by SIGTERM, SIGINT or a part that ends, it ends every other part."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from passageway.errors import SettingsError
+
+logger = logging.getLogger(__name__)
+
+Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+"""A part of a process: runs until the event is set."""
+
+GRACE_S = 3
+"""Seconds that open requests may take to finish once a stop was asked for."""
+
+
+def run(*parts: Part) -> int:
+    """Run the parts side by side until a signal or the end of one of them; 0, or the error of the part that failed."""
+    asyncio.run(_run(parts))
+    return 0
+
+
+async def _run(parts: tuple[Part, ...]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with asyncio.TaskGroup() as group:
+        for part in parts:
+            group.create_task(_until_stopped(part, stop))
+
+
+async def _until_stopped(part: Part, stop: asyncio.Event) -> None:
+    try:
+        await part(stop)
+    finally:
+        stop.set()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises SettingsError when the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise SettingsError(
+            f"cannot listen on {host}:{port} ({error.strerror or error}); another passageway may be running there, "
+            "or choose another port with PASSAGEWAY_PORT (PASSAGEWAY_EMBED_PORT for `passageway embed`)"
+        ) from error
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves signals to `run`: two of them in one loop would raise each other's again."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+async def serve(app: FastAPI, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve the application on the socket until `stop`, then let open requests finish for a moment."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = _Server(config)
+
+    async def end() -> None:
+        await stop.wait()
+        server.should_exit = True
+
+    ending = asyncio.create_task(end())
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        ending.cancel()
+        listener.close()

@@ -1,0 +1,86 @@
+"""The `passageway` command: reads the line and the environment, runs one command, turns errors into exit codes."""
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from passageway.errors import PassagewayError, SettingsError
+from passageway.settings import Settings, instances, load_settings
+from passageway_cli.parser import build_parser, take_instance
+
+Command = Callable[[Settings, argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code: 0 done, 1 it failed, 2 the line or a setting is wrong, 130 interrupted."""
+    try:
+        instance, words = take_instance(sys.argv[1:] if argv is None else argv)
+        arguments = build_parser().parse_args(words)
+        settings = load_settings(os.environ, instance)
+        if arguments.version:
+            print(f"passageway {settings.version}")
+            return 0
+        check_instance(settings, os.environ, creating=arguments.command == "init")
+        _log_to_stderr(settings.log_level)
+        return _command(arguments.command)(settings, arguments)
+    except PassagewayError as error:
+        print(f"passageway: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output left (`| head`): nothing to report, and nothing more to print.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def check_instance(settings: Settings, environ: Mapping[str, str], *, creating: bool) -> None:
+    """Nothing when the instance may be used. Raises SettingsError for one that does not exist, or none where only
+    named ones exist; a configuration named outright needs no instance folder."""
+    if creating or environ.get("PASSAGEWAY_CONFIG"):
+        return
+    known = instances(environ)
+    if settings.instance is not None:
+        if settings.instance not in known:
+            there = f"there is {', '.join(known)}" if known else "there is none yet"
+            raise SettingsError(
+                f"no instance is named {settings.instance!r} ({there}); "
+                f"`passageway --instance {settings.instance} init` creates it"
+            )
+    elif known and not settings.config_path.parent.exists():
+        raise SettingsError(f"this machine has only named instances; pick one with --instance: {', '.join(known)}")
+
+
+def _command(name: str | None) -> Command:
+    """The function behind a command's name, imported when it is asked for: `recall` needs no web server."""
+    match name:
+        case None:
+            from passageway_cli.serve import serve_all as command
+        case "embed":
+            from passageway_cli.serve import serve_embed as command
+        case "sync":
+            from passageway_cli.serve import serve_sync as command
+        case "query":
+            from passageway_cli.serve import serve_query as command
+        case "init":
+            from passageway_cli.init import init as command
+        case "model":
+            from passageway_cli.model import model as command
+        case "recall":
+            from passageway_cli.recall import recall as command
+        case "status":
+            from passageway_cli.status import status as command
+        case "demo":
+            from passageway_cli.demo import demo as command
+        case _:
+            raise AssertionError(name)
+    return command
+
+
+def _log_to_stderr(level: str) -> None:
+    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # One line a request is the access log's business, and theirs may quote a question's address.
+    for chatty in ("httpx", "httpcore", "mcp", "uvicorn.access"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
