@@ -8,11 +8,12 @@ import secrets
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
 from passageway.config import Config, ConnectorConfig, EmbedderConfig
 from passageway.embedder import Embedder
@@ -83,14 +84,13 @@ def _build(config: Config, data_dir: Path, embedder: Embedder, console: Console)
     with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=console) as progress:
         for connector in config.connectors:
             task = progress.add_task(f"Indexing {connector.name}", total=None)
-            report = build(
-                connector,
-                data_dir,
-                embedder,
-                lambda done, of, task=task: progress.update(task, completed=done, total=of),
-            )  # type: ignore[misc]
-            progress.update(task, completed=report.items, total=report.items)
+            report = build(connector, data_dir, embedder, partial(_update, progress, task))
+            _update(progress, task, report.items, report.items)
             progress.console.print(f"{connector.name}: {report.items} articles, {report.sections} sections")
+
+
+def _update(progress: Progress, task: TaskID, done: int, of: int) -> None:
+    progress.update(task, completed=done, total=of)
 
 
 def _ask(data_dir: Path, embedder: Embedder, console: Console) -> None:
@@ -102,9 +102,9 @@ def _ask(data_dir: Path, embedder: Embedder, console: Console) -> None:
 
 def _say_how_to_go_on(settings: Settings, console: Console) -> None:
     address = f"http://{settings.host}:{settings.port}"
-    console.print(f"Serving at [bold]{address}[/bold] with the password [bold]{escape(settings.password or '')}[/bold]")
+    password = escape(settings.password or "")
+    console.print(f"Serving at [bold]{address}[/bold] with the password [bold]{password}[/bold]")
     console.print("Connect Claude Code:")
-    console.print(
-        f'  claude mcp add --transport http passageway {address}/mcp -H "Authorization: Bearer {escape(settings.password or "")}"'
-    )
+    header = f'-H "Authorization: Bearer {password}"'
+    console.print(f"  claude mcp add --transport http passageway {address}/mcp {header}")
     console.print(f"Stop it with Ctrl-C, or: kill {os.getpid()}")

@@ -71,9 +71,7 @@ def _recall(commands: "_Commands[argparse.ArgumentParser]") -> None:
     recall.add_argument("--source", default="", help="only this source")
     recall.add_argument("--path", default="", help="only items under this breadcrumb entry")
     recall.add_argument("--label", default="", help="only items with this label")
-    recall.add_argument(
-        "--updated-after", default="", metavar="DATE", help="only items updated after this ISO 8601 date"
-    )
+    recall.add_argument("--updated-after", default="", metavar="DATE", help="only items updated after this date")
 
 
 def _status(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -84,7 +82,5 @@ def _status(commands: "_Commands[argparse.ArgumentParser]") -> None:
 def _demo(commands: "_Commands[argparse.ArgumentParser]") -> None:
     demo = commands.add_parser("demo", help="index the sample articles, ask some questions, and keep serving")
     demo.add_argument("--corpus", type=Path, default=None, metavar="DIR", help="the folder with `en` and `de` in it")
-    demo.add_argument(
-        "--data-dir", type=Path, default=None, metavar="DIR", help="keep the index here for the next time"
-    )
+    demo.add_argument("--data-dir", type=Path, default=None, metavar="DIR", help="keep the index in this folder")
     demo.add_argument("--no-serve", action="store_true", help="stop after the questions")
