@@ -105,6 +105,6 @@ def _say_how_to_go_on(settings: Settings, console: Console) -> None:
     password = escape(settings.password or "")
     console.print(f"Serving at [bold]{address}[/bold] with the password [bold]{password}[/bold]")
     console.print("Connect Claude Code:")
-    header = f'-H "Authorization: Bearer {password}"'
+    header = f'--header "Authorization: Bearer {password}"'
     console.print(f"  claude mcp add --transport http passageway {address}/mcp {header}")
     console.print(f"Stop it with Ctrl-C, or: kill {os.getpid()}")
