@@ -114,7 +114,8 @@ NOTE_KINDS: tuple[Callable[[int], tuple[str, str]], ...] = (
     lambda n: (
         f"boats/boat-{n:03}.md",
         f"---\ntitle: Boat {n}\ntags: [boats, hull-{n}]\n---\n\nThe hull of boat {n} was painted in bay {n % 7}. "
-        f"Its engine ran {n * 11} hours.\n\n## Repairs\n\nPatch {n} on the rudder, see [the log](../log/day-{n:03}.md).\n",
+        f"Its engine ran {n * 11} hours.\n\n## Repairs\n\nPatch {n} on the rudder, "
+        f"see [the log](../log/day-{n:03}.md).\n",
     ),
     lambda n: (
         f"log/day-{n:03}.md",
@@ -131,9 +132,9 @@ NOTE_KINDS: tuple[Callable[[int], tuple[str, str]], ...] = (
 FACTS = {
     "kitchen/sourdough.md": "# Sourdough starter\n\nFeed the starter every twelve hours with rye flour and lukewarm "
     "water. It is ready when it floats in a glass of water.\n",
-    "ops/certificates.md": "---\ntitle: Rotating certificates\ntags: [ops, security]\n---\n\n# Rotating certificates\n\n"
-    "The signing certificate is renewed every March. Create the new one with the signing tool, deploy it to both "
-    "gateways, and keep the old one for thirty days.\n",
+    "ops/certificates.md": "---\ntitle: Rotating certificates\ntags: [ops, security]\n---\n\n"
+    "# Rotating certificates\n\nThe signing certificate is renewed every March. Create the new one with the signing "
+    "tool, deploy it to both gateways, and keep the old one for thirty days.\n",
     "office/parking.md": "# Visitor parking\n\nVisitors register their licence plate at reception the day before. "
     "Spaces 12 to 18 are theirs.\n",
     "haus/heizung.md": "# Heizungsanlage\n\nDer Brenner der Heizung wird jeden Oktober gewartet. Bei Druck unter "
