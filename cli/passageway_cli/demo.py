@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from passageway.config import Config, ConnectorConfig, EmbedderConfig
+from passageway.config import Config, ConnectorConfig
 from passageway.embedder import Embedder
 from passageway.errors import SettingsError
 from passageway.settings import Settings
@@ -42,7 +42,7 @@ def demo(settings: Settings, arguments: argparse.Namespace) -> int:
     started = time.monotonic()
     console = Console(highlight=False, soft_wrap=True)
     corpus = find_corpus(arguments.corpus)
-    config = Config(embedder=EmbedderConfig(), connector=[_connector(corpus, language) for language in LANGUAGES])
+    config = Config.model_validate({"connector": [_connector(corpus, language) for language in LANGUAGES]})
     with contextlib.ExitStack() as stack:
         data_dir = arguments.data_dir or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="passageway-demo-"))

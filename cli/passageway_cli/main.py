@@ -1,6 +1,7 @@
 """The `passageway` command: reads the line and the environment, runs one command, turns errors into exit codes."""
 
 import argparse
+import importlib
 import logging
 import os
 import sys
@@ -53,29 +54,23 @@ def check_instance(settings: Settings, environ: Mapping[str, str], *, creating: 
         raise SettingsError(f"this machine has only named instances; pick one with --instance: {', '.join(known)}")
 
 
+_COMMANDS = {
+    None: "passageway_cli.serve:serve_all",
+    "embed": "passageway_cli.serve:serve_embed",
+    "sync": "passageway_cli.serve:serve_sync",
+    "query": "passageway_cli.serve:serve_query",
+    "init": "passageway_cli.init:init",
+    "model": "passageway_cli.model:model",
+    "recall": "passageway_cli.recall:recall",
+    "status": "passageway_cli.status:status",
+    "demo": "passageway_cli.demo:demo",
+}
+
+
 def _command(name: str | None) -> Command:
-    """The function behind a command's name, imported when it is asked for: `recall` needs no web server."""
-    match name:
-        case None:
-            from passageway_cli.serve import serve_all as command
-        case "embed":
-            from passageway_cli.serve import serve_embed as command
-        case "sync":
-            from passageway_cli.serve import serve_sync as command
-        case "query":
-            from passageway_cli.serve import serve_query as command
-        case "init":
-            from passageway_cli.init import init as command
-        case "model":
-            from passageway_cli.model import model as command
-        case "recall":
-            from passageway_cli.recall import recall as command
-        case "status":
-            from passageway_cli.status import status as command
-        case "demo":
-            from passageway_cli.demo import demo as command
-        case _:
-            raise AssertionError(name)
+    """The function behind a command's name, imported only when it is asked for: `status` needs no model runtime."""
+    module, _, function = _COMMANDS[name].partition(":")
+    command: Command = getattr(importlib.import_module(module), function)
     return command
 
 
