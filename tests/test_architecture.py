@@ -35,7 +35,7 @@ HOMES = {
     "jinja2": {"passageway_query", "passageway_cli"},
     "mcp": {"passageway_query"},
     "onnxruntime": {"passageway_embed"},
-    "pydantic": {"passageway.config", "passageway_query", "passageway_embed"},
+    "pydantic": {"passageway.config", "passageway_query", "passageway_embed", "passageway_cli.eval"},
     "rich": {"passageway_cli"},
     "simsimd": {"passageway_query"},
     "sqlite_utils": {"passageway.index"},

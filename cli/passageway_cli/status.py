@@ -50,10 +50,10 @@ def print_report(report: dict[str, Any], console: Console) -> None:
     if report.get("error"):
         console.print(escape(str(report["error"])))
     table = Table("Source", "State", "Items", "Sections", "Progress", "Error", box=None)
-    for name, source in (report.get("sources") or {}).items():
+    for source in report.get("sources") or []:
         progress = f"{source['fetched']} of {source['of']}" if source.get("of") else ""
         cells = (
-            name,
+            source.get("name"),
             source.get("state"),
             source.get("items"),
             source.get("sections"),

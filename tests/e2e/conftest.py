@@ -81,6 +81,7 @@ class Program:
         return {role: process.wait(20) for role, process in self.processes.items()}
 
     def health(self) -> dict[str, Any]:
+        """The report of /health with the sources by name."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/health", headers={"Authorization": f"Bearer {PASSWORD}"}
         )
@@ -92,7 +93,7 @@ class Program:
                 report = json.load(error)
         except OSError:
             return {"status": "unreachable"}
-        return report
+        return {**report, "sources": {source["name"]: source for source in report.get("sources", [])}}
 
     def wait_for(self, condition: Callable[[dict[str, Any]], Any], what: str, timeout_s: float = WAIT_S) -> Any:
         """The first health report for which the condition holds."""

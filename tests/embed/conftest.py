@@ -1,7 +1,5 @@
 """The real model, converted once for all tests, and the embed service as a process of its own."""
 
-import fcntl
-import os
 import socket
 import subprocess
 import sys
@@ -13,36 +11,27 @@ from pathlib import Path
 import httpx
 import pytest
 
-from passageway.config import EmbedderConfig
-from passageway.settings import Settings, load_settings
+from passageway.settings import Settings
 from passageway_embed.engine import Engine
-from passageway_embed.models import ModelFiles, ready_model
+from passageway_embed.models import ModelFiles
 from passageway_embed.onnx import OnnxModel
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="session")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder whose models folder lasts: for this run, or for good in .dev with PASSAGEWAY_TEST_MODELS set."""
-    if os.environ.get("PASSAGEWAY_TEST_MODELS"):
-        return ROOT / ".dev"
-    base = tmp_path_factory.getbasetemp()
-    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+def data_dir(model_data_dir: Path) -> Path:
+    return model_data_dir
 
 
 @pytest.fixture(scope="session")
-def settings(data_dir: Path) -> Settings:
-    return load_settings({"HOME": str(data_dir), "PASSAGEWAY_DATA_DIR": str(data_dir)})
+def settings(model_settings: Settings) -> Settings:
+    return model_settings
 
 
 @pytest.fixture(scope="session")
-def files(settings: Settings) -> ModelFiles:
-    """The default model, made by one of the test processes while the others wait."""
-    settings.models_dir.mkdir(parents=True, exist_ok=True)
-    with (settings.models_dir / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return ready_model(EmbedderConfig(download=False), settings)
+def files(model_files: ModelFiles) -> ModelFiles:
+    return model_files
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,42 @@
+"""The real model, made once for all tests."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+from passageway.config import EmbedderConfig
+from passageway.settings import Settings, load_settings
+from passageway_embed.models import ModelFiles, ready_model
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def model_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose models folder lasts: for this run, or for good in .dev with PASSAGEWAY_TEST_MODELS set."""
+    if os.environ.get("PASSAGEWAY_TEST_MODELS"):
+        return ROOT / ".dev"
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def model_settings(model_data_dir: Path) -> Settings:
+    return load_settings({"HOME": str(model_data_dir), "PASSAGEWAY_DATA_DIR": str(model_data_dir)})
+
+
+@pytest.fixture(scope="session")
+def model_files(model_settings: Settings) -> ModelFiles:
+    """The default model, made by one of the test processes while the others wait."""
+    model_settings.models_dir.mkdir(parents=True, exist_ok=True)
+    with (model_settings.models_dir / "lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return ready_model(EmbedderConfig(download=False), model_settings)
+
+
+@pytest.fixture(scope="session")
+def model_folder(model_files: ModelFiles) -> Path:
+    """The folder with the default model's files, for PASSAGEWAY_MODEL_DIR."""
+    return model_files.folder
