@@ -64,6 +64,7 @@ _COMMANDS = {
     "recall": "passageway_cli.recall:recall",
     "status": "passageway_cli.status:status",
     "demo": "passageway_cli.demo:demo",
+    "eval": "passageway_cli.eval.command:evaluate",
 }
 
 

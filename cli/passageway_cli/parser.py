@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from passageway.errors import SettingsError
+from passageway_cli.eval.options import add_eval
 
 INSTANCE_OPTION = "--instance"
 
@@ -49,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     _recall(commands)
     _status(commands)
     _demo(commands)
+    add_eval(commands)
     return parser
 
 
