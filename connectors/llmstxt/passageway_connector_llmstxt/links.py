@@ -11,7 +11,7 @@ _LINK = re.compile(
     (?P<image>!?)\[(?:[^\[\]]|\[[^\[\]]*\])*\]          # [text], brackets in it allowed
     \(\s*(?:<(?P<pointed>[^<>\n]*)>|(?P<plain>(?:[^()\s]|\([^()\s]*\))+))(?:\s[^()\n]*)?\)
     | ^[ ]{0,3}\[[^\[\]\n]+\]:\s*<?(?P<defined>[^\s<>]+)
-    | (?P<bare>https?://[^\s<>()\[\]"'`]+(?:\([^\s<>()]*\)[^\s<>()\[\]"'`]*)*)
+    | (?P<bare>https?://(?:\[[\da-fA-F:.]+\]|[^\s<>()\[\]"'`])[^\s<>()\[\]"'`]*(?:\([^\s<>()]*\)[^\s<>()\[\]"'`]*)*)
     """,
     re.X | re.M,
 )
@@ -40,7 +40,7 @@ def resolved(target: str, base: str) -> str | None:
         parts = urlsplit(urldefrag(urljoin(base, target.strip())).url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             return None
-        host = parts.hostname
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         if parts.port not in (None, {"http": 80, "https": 443}[parts.scheme]):
             host = f"{host}:{parts.port}"
     except ValueError:

@@ -22,6 +22,7 @@ BASE = "https://docs.example.org/en/llms.txt"
         ("[A][1]\n\n[1]: ../a.md", ["https://docs.example.org/a.md"]),
         ("- [A](a.md): https://X.test:443/", ["https://docs.example.org/en/a.md", "https://x.test/"]),
         ("[A](a.md#x) [A](a.md#y)", ["https://docs.example.org/en/a.md"]),
+        ("http://[::1]:8080/a http://[::1]/b", ["http://[::1]:8080/a", "http://[::1]/b"]),
         ("[Ä](ä.md)", ["https://docs.example.org/en/%C3%A4.md"]),
         ("![p](p.png) [m](mailto:a@b.test) [f](ftp://x.test/) [j](javascript:x) `[c](c.md)` [h](#here)", []),
         ("[w](http://[broken) [u](https://me:pw@x.test/)", []),

@@ -14,7 +14,7 @@ from passageway.errors import ConnectorError
 from passageway.protocol import Connector
 from passageway.testing.contract import check_connector
 from passageway_connector_wikipedia.connector import PACKAGE, RELEASE
-from passageway_connector_wikipedia.settings import read_settings
+from passageway_connector_wikipedia.settings import SKIPPED, read_settings
 
 COMMAND = [sys.executable, "-m", "passageway_connector_wikipedia"]
 HERE = Path(__file__).parent
@@ -123,6 +123,12 @@ def test_the_readme_and_the_page_name_every_setting_that_is_read_and_no_other() 
     for path in (README, PAGE):
         rows = re.findall(r"^\| *((?:`[A-Z_]+`(?:, )?)+) *\|", path.read_text(encoding="utf-8"), re.M)
         assert {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)} == env.read, path.name
+
+
+def test_the_readme_names_every_heading_that_is_left_out() -> None:
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    listed = text.partition("these are left out: ")[2].partition(".")[0]
+    assert tuple(re.split("[,;] ", listed)) == SKIPPED
 
 
 def test_the_release_in_the_user_agent_is_that_of_the_package() -> None:

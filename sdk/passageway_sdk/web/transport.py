@@ -57,7 +57,7 @@ def is_web_address(url: str) -> bool:
 def host_of(url: str) -> str:
     """The host in small letters, with the port unless it is the usual one: `example.org`, `example.org:8443`."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     return host if parts.port in (None, _PORTS.get(parts.scheme)) else f"{host}:{parts.port}"
 
 
