@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 import numpy as np
@@ -282,3 +283,35 @@ def write_notes() -> Callable[[Path], WordEmbedder]:
 def settings_for() -> Callable[..., Settings]:
     """`settings_with(data_dir, home, **variables)`."""
     return settings_with
+
+
+@pytest.fixture
+def consent_page(
+    build: Build,
+    data_dir: Path,
+    embedder: WordEmbedder,
+    make_settings: Callable[..., Settings],
+) -> Iterator[Callable[[str], str]]:
+    """Where an app of that redirect address sends its person: `consent_page(redirect_uri)`."""
+    build()
+    with ExitStack() as stack:
+        listener = stack.enter_context(listening())
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        search = Search(data_dir, embedder)
+        stack.callback(search.close)
+        app = create_app(make_settings(PASSAGEWAY_BASE_URL=url), search)
+        stack.enter_context(served(app, listener))
+
+        def asked(redirect_uri: str) -> str:
+            client = httpx.post(f"{url}/register", json={"redirect_uris": [redirect_uri], "client_name": "App"}).json()
+            query = {
+                "response_type": "code",
+                "client_id": client["client_id"],
+                "redirect_uri": redirect_uri,
+                "code_challenge": "c" * 43,
+                "code_challenge_method": "S256",
+                "state": "xyz",
+            }
+            return f"{url}/authorize?{urlencode(query)}"
+
+        yield asked

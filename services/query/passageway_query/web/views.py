@@ -108,6 +108,9 @@ def _source(source: SourceHealth) -> SourceView:
         notes.append("Its vectors are of another model; until they are made anew it is found by words only.")
     if not source.configured:
         notes.append("It is no longer in the configuration. Delete its index file to be rid of it.")
+    waiting = source.state == "indexing" and source.error is not None
+    if waiting:
+        notes.append(f"{source.error}.")
     building = source.of is not None
     return SourceView(
         name=source.name,
@@ -119,7 +122,7 @@ def _source(source: SourceHealth) -> SourceView:
         if source.last_success_age_s is None
         else f"synced {ago(source.last_success_age_s)}",
         notes=tuple(notes),
-        error=source.error,
+        error=None if waiting else source.error,
     )
 
 
