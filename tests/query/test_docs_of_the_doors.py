@@ -1,0 +1,92 @@
+"""The pages about the doors say what the code does."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from passageway_query import guard, hook, render
+from passageway_query.answer import SilenceReason
+from passageway_query.auth import store
+from passageway_query.mcp import Tools
+from passageway_query.prompts import MAX_PROMPT_CHARS
+from passageway_query.wire import Health, SourceHealth
+
+ROOT = Path(__file__).parents[2]
+MCP = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+PLUGIN = (ROOT / "docs" / "guides" / "claude-code.md").read_text(encoding="utf-8")
+
+
+def block(page: str, language: str) -> Any:
+    match = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    assert match
+    return json.loads(match[1])
+
+
+def test_the_report_on_the_page_is_one_that_health_could_give() -> None:
+    shown = block(HEALTH, "json")
+    assert Health.model_validate(shown).model_dump(exclude_none=True) == shown
+
+
+def test_every_field_of_a_source_is_explained() -> None:
+    for name in SourceHealth.model_fields:
+        assert f"`{name}`" in HEALTH or f'"{name}"' in HEALTH
+
+
+def test_every_metric_is_on_the_page_and_no_other(standing: httpx.Client, auth: dict[str, str]) -> None:
+    standing.post("/recall", headers=auth, json={"prompt": "ok"})
+    given = set(re.findall(r"^# TYPE (\w+)", standing.get("/metrics", headers=auth).text, re.MULTILINE))
+    assert given == set(re.findall(r"`(passageway_\w+)`", HEALTH))
+
+
+def test_every_reason_of_silence_is_on_the_page() -> None:
+    shown = set(re.findall(r"^\| `([a-z ]+)` \|", MCP.partition("| Reason |")[2].partition("\n\n")[0], re.MULTILINE))
+    assert shown == {reason.value for reason in SilenceReason}
+
+
+def test_every_argument_of_recall_is_on_the_page() -> None:
+    shown = re.findall(r"^\| `(\w+)` \|", MCP.partition("| Argument |")[2].partition("\n\n")[0], re.MULTILINE)
+    assert shown == [name for name in Tools.recall.__annotations__ if name != "return"]
+
+
+def test_the_prompt_on_the_page_is_one_that_the_hook_takes(standing: httpx.Client, auth: dict[str, str]) -> None:
+    reply = standing.post("/recall", headers=auth, json=block(MCP, "json"))
+    assert "every March" in reply.json()["context"]
+
+
+@pytest.mark.parametrize(
+    ("page", "figure", "value"),
+    [
+        (MCP, "60 kB", render.MAX_ANSWER_BYTES == 60_000),
+        (MCP, "first 20,000 characters", MAX_PROMPT_CHARS == 20_000),
+        (MCP, "over 1 MiB", hook.MAX_BODY_BYTES == 2**20),
+        (MCP, "(0.6 s)", hook.EMBED_DEADLINE_S == 0.6),
+        (MCP, "no longer than a second", hook.DEADLINE_S == 1),
+        (
+            MCP,
+            "five wrong guesses from one address and thirty",
+            (guard.MAX_PER_ADDRESS, guard.MAX_EVERYWHERE) == (5, 30),
+        ),
+        (MCP, "lasts an hour, a refresh token 90 days", (store.ACCESS_TTL_S, store.REFRESH_TTL_S) == (3600, 7_776_000)),
+    ],
+)
+def test_the_figures_on_the_page_are_those_of_the_code(page: str, figure: str, value: bool) -> None:
+    assert figure in page
+    assert value
+
+
+def test_the_plugins_page_names_its_skills_and_no_other() -> None:
+    shown = set(re.findall(r"^\| `/([\w-]+)` \|", PLUGIN, re.MULTILINE))
+    assert shown == {skill.parent.name for skill in (ROOT / "plugin" / "skills").glob("*/SKILL.md")}
+
+
+def test_the_hook_in_the_settings_on_the_page_is_the_plugins_own() -> None:
+    [shown] = block(PLUGIN, "json")["hooks"]["UserPromptSubmit"][0]["hooks"]
+    registered = json.loads((ROOT / "plugin" / "hooks" / "hooks.json").read_text(encoding="utf-8"))
+    [own] = registered["hooks"]["UserPromptSubmit"][0]["hooks"]
+    assert (shown["type"], shown["timeout"]) == (own["type"], own["timeout"])
+    assert shown["command"].endswith("plugin/scripts/recall-hook.sh")
