@@ -52,6 +52,11 @@ VARIABLES = (
     Variable("PASSAGEWAY_EMBED_WORKERS", "`1`", "Threads that embed passages: 1, or 2 for a first import"),
     Variable("PASSAGEWAY_POLL_SECONDS", "`60`", "Seconds between two polls for changes"),
     Variable("PASSAGEWAY_RECONCILE_SECONDS", "`1800`", "Seconds between two full comparisons with the source"),
+    Variable(
+        "PASSAGEWAY_REFRESH_GRACE_SECONDS",
+        "`60`",
+        "How long a remote client may repeat a refresh of its sign-in; longer where several programs share one",
+    ),
     Variable("PASSAGEWAY_TOOL_DESCRIPTION", "neutral text", "What a model reads about the `recall` tool"),
     Variable(
         "PASSAGEWAY_INSTRUCTIONS",
@@ -84,6 +89,7 @@ class Settings:
     embed_workers: int
     poll_s: float
     reconcile_s: float
+    refresh_grace_s: float
     tool_description: str | None
     instructions: str | None
     log_level: str
@@ -152,6 +158,7 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         embed_workers=int(_number(environ, "PASSAGEWAY_EMBED_WORKERS", 1, low=1, high=2)),
         poll_s=_number(environ, "PASSAGEWAY_POLL_SECONDS", 60, low=0.05),
         reconcile_s=_number(environ, "PASSAGEWAY_RECONCILE_SECONDS", 1800, low=0.05),
+        refresh_grace_s=_number(environ, "PASSAGEWAY_REFRESH_GRACE_SECONDS", 60, low=0, high=30 * 86_400),
         tool_description=environ.get("PASSAGEWAY_TOOL_DESCRIPTION") or None,
         instructions=environ.get("PASSAGEWAY_INSTRUCTIONS") or None,
         log_level=log_level,

@@ -200,6 +200,15 @@ def test_tokens_outlive_a_restart_but_not_a_changed_password(meet: Callable[...,
     assert changed.refresh(client, tokens["refresh_token"]).status_code == 400
 
 
+def test_without_a_grace_a_repeated_refresh_ends_the_grant(meet: Callable[..., Any]) -> None:
+    person = meet(PASSAGEWAY_REFRESH_GRACE_SECONDS="0")
+    client = person.register()
+    tokens = person.tokens(client)
+    renewed = person.refresh(client, tokens["refresh_token"]).json()
+    assert error_of(person.refresh(client, tokens["refresh_token"])) == (400, "invalid_grant")
+    assert person.call(renewed["access_token"]).status_code == 401
+
+
 def test_a_token_for_another_address_of_this_server_is_refused(meet: Callable[..., Any]) -> None:
     before = meet(base_url="https://old.example.org")
     client = before.register()

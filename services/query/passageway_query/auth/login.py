@@ -42,6 +42,6 @@ def make_login(settings: Settings, guard: Guard) -> Login | None:
     if settings.base_url is None or not settings.password:
         return None
     addresses = Addresses(settings.base_url)
-    store = TokenStore(settings.data_dir / FILE_NAME, settings.password)
+    store = TokenStore(settings.data_dir / FILE_NAME, settings.password, refresh_grace_s=settings.refresh_grace_s)
     server = Server(addresses, Registry(store.key), store)
     return Login(addresses, store, (Endpoints(server).router(), Consent(server, guard, settings).router()))
