@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from passageway.config import EmbedderConfig
 from passageway.errors import ModelError
+from passageway.settings import load_settings
 from passageway_embed.download import ATTEMPTS, fetch
-from passageway_embed.models import fetched_model, find_model
+from passageway_embed.models import fetched_model, find_model, ready_model
 from passageway_embed.presets import PRESETS, Pin, PinnedFile, Preset
 
 GRAPH = bytes(range(256)) * 4096  # 1 MB
@@ -223,6 +225,14 @@ def test_the_password_of_a_mirror_stays_out_of_messages(hub: Hub, tmp_path: Path
 
     assert "hunter2" not in str(caught.value)
     assert hub.url in str(caught.value)
+
+
+def test_the_variable_for_a_mirror_moves_the_download_of_a_preset(hub: Hub, tmp_path: Path) -> None:
+    settings = load_settings({"HOME": str(tmp_path), "PASSAGEWAY_MODEL_HUB": hub.url})
+    place = "Xenova/multilingual-e5-base/resolve/1ec9243030a27d1a115d5c340572074c125b58b2/tokenizer.json"
+
+    with pytest.raises(ModelError, match=f"{hub.url}/{place} answered 404"):
+        ready_model(EmbedderConfig(model="multilingual-e5-base"), settings)
 
 
 def test_progress_ends_at_the_whole_file(hub: Hub, tmp_path: Path) -> None:

@@ -138,6 +138,17 @@ def test_a_file_of_ones_own_in_the_way_of_a_package_is_left_alone(tmp_path: Path
     assert (tmp_path / "model.onnx").read_bytes() == b"precious"
 
 
+def test_a_folder_that_cannot_be_written_is_no_trouble_while_its_files_are_right(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    package = Package()
+    package.provide(tmp_path)
+    (tmp_path / ".package.json").mkdir()  # stands in the way of the manifest
+
+    assert fill(tmp_path, package.installed()).name == "small-from-a-package"
+    assert "the package is asked at every start" in caplog.text
+
+
 def test_a_package_that_fails_is_named_with_its_reason(tmp_path: Path) -> None:
     def failing(_folder: Path) -> Provided:
         raise RuntimeError("no weights today")

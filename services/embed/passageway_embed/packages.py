@@ -7,6 +7,7 @@ what it put there.
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -78,18 +79,19 @@ def fill(folder: Path, package: ModelPackage) -> Manifest:
     """
     logger.info("%s makes its model in %s; this happens once", package.label, folder)
     ours = is_unfinished(folder) or read_manifest(folder) is not None
-    try:
+    with suppress(OSError):  # a folder that cannot be written may hold everything already
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _UNFINISHED).touch()
+    manifest = _provided(folder, package)
+    if ours and _remove_wrong(folder, manifest):
         manifest = _provided(folder, package)
-        if ours and _remove_wrong(folder, manifest):
-            manifest = _provided(folder, package)
-        if wrong := damage(folder, manifest):
-            raise ModelError(f"{wrong}. It is not what {package.label} supplies: move it away")
+    if wrong := damage(folder, manifest):
+        raise ModelError(f"{wrong}. It is not what {package.label} supplies: move it away")
+    try:
         _write_manifest(folder, manifest)
-        (folder / _UNFINISHED).unlink()
+        (folder / _UNFINISHED).unlink(missing_ok=True)
     except OSError as error:
-        raise ModelError(f"{folder} cannot be written: {error.strerror or error}") from error
+        logger.warning("%s cannot be written (%s), so the package is asked at every start", folder, error)
     return manifest
 
 
@@ -113,7 +115,7 @@ def _remove_wrong(folder: Path, manifest: Manifest) -> bool:
         if (folder / name).is_file() and sha256_of(folder / name) != expected
     ]
     for path in wrong:
-        path.unlink()
+        path.unlink(missing_ok=True)
     return bool(wrong)
 
 
