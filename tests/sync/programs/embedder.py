@@ -3,11 +3,11 @@
 NAME and DIM name the model; while the file named in BROKEN exists, every request is an error.
 """
 
-import hashlib
 import json
 import os
 import re
 import sys
+import zlib
 from pathlib import Path
 
 name, dim = os.environ.get("NAME", "toy"), int(os.environ.get("DIM", "64"))
@@ -16,7 +16,7 @@ name, dim = os.environ.get("NAME", "toy"), int(os.environ.get("DIM", "64"))
 def embed(text):
     vector = [0.0] * dim
     for word in re.findall(r"\w+", text.lower()) or ["?"]:
-        vector[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big") % dim] += 1.0
+        vector[zlib.crc32(word.encode()) % dim] += 1.0
     return vector
 
 
