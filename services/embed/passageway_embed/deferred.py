@@ -23,8 +23,11 @@ class DeferredEmbedder:
     Until it is there, `info` and `embed` wait a while and then raise EmbedderError with what stands in the way.
     """
 
-    def __init__(self, make: Callable[[], Embedder]):
+    def __init__(self, make: Callable[[], Embedder], *, wait_s: float = WAIT_S, retry_s: float = RETRY_S) -> None:
+        """Start making the embedder at once; `make` may raise as often as it likes."""
         self._make = make
+        self._wait_s = wait_s
+        self._retry_s = retry_s
         self._embedder: Embedder | None = None
         self._problem = "the embedding model is still being loaded"
         self._changed = threading.Condition()
@@ -35,11 +38,11 @@ class DeferredEmbedder:
 
     def info(self) -> EmbedderInfo:
         """As Embedder.info."""
-        return self._ready().info()
+        return self.ready().info()
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """As Embedder.embed."""
-        return self._ready().embed(texts, kind)
+        return self.ready().embed(texts, kind)
 
     def close(self) -> None:
         """Close the embedder; one that is still being made is closed when it is done."""
@@ -51,8 +54,9 @@ class DeferredEmbedder:
         if embedder is not None:
             embedder.close()
 
-    def _ready(self) -> Embedder:
-        deadline = time.monotonic() + WAIT_S
+    def ready(self) -> Embedder:
+        """The embedder itself, waited for. Raises EmbedderError with what stands in the way."""
+        deadline = time.monotonic() + self._wait_s
         with self._changed:
             while self._embedder is None:
                 remaining = deadline - time.monotonic()
@@ -67,11 +71,13 @@ class DeferredEmbedder:
                 embedder = self._make()
             except Exception as error:
                 known = isinstance(error, PassagewayError)
-                logger.error("the embedder cannot start, next try in %d s: %s", RETRY_S, error, exc_info=not known)
+                logger.error(
+                    "the embedder cannot start, next try in %g s: %s", self._retry_s, error, exc_info=not known
+                )
                 with self._changed:
                     self._failed, self._problem = True, str(error) if known else f"internal error: {error!r}"
                     self._changed.notify_all()
-                self._closed.wait(RETRY_S)
+                self._closed.wait(self._retry_s)
                 continue
             with self._changed:
                 if not self._closed.is_set():

@@ -115,7 +115,10 @@ def _remove_wrong(folder: Path, manifest: Manifest) -> bool:
         if (folder / name).is_file() and sha256_of(folder / name) != expected
     ]
     for path in wrong:
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise ModelError(f"{path} is not right and cannot be replaced: {error.strerror or error}") from error
     return bool(wrong)
 
 
