@@ -51,7 +51,11 @@ def test_without_a_session_every_prompt_stands_alone(standing: httpx.Client, aut
         ("ok", "no word that names a subject"),
         ("danke, mach weiter", "no word that names a subject"),
         ("", "empty"),
+        ("ok thanks", "no word that names a subject"),
+        ("continue", "no word that names a subject"),
+        ("please do the same for the other one", "no word that names a subject"),
         ("who won the match yesterday?", "below the gate"),
+        ("fix the failing test in utils.py", "below the gate"),
     ],
 )
 def test_nothing_is_added_and_the_reason_is_given(

@@ -205,6 +205,7 @@ async def test_filters_narrow_the_search(
         ("recall", {"query": 5}, "valid string"),
         ("recall", {"query": "x", "source": "wikki"}, "there is no source 'wikki'; the sources are: notes"),
         ("recall", {"query": "x", "updated_after": "gestern"}, "expected a date such as 2026-10-01"),
+        ("recall", {"query": "x", "updated_after": "2026-13-01"}, "expected a date such as 2026-10-01"),
         ("open", {"id": "certificates"}, "such as notes/abc"),
         ("open", {"id": "notes/gone"}, "no item of that id"),
         ("open", {"id": "nowhere/gone"}, "no item of that id"),
@@ -220,6 +221,14 @@ async def test_a_mistake_is_an_error_that_says_how_to_do_it_right(
         result = await client.call_tool(tool, arguments)
     assert result.is_error
     assert message in text_of(result)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("date", ["0001-01-01", "9999-12-31T23:59:59Z", "2026-W01-1", "2026-10-01T10:00:00+14:00", " "])
+async def test_any_date_is_answered_or_refused_and_never_a_crash(url: str, password: str, date: str) -> None:
+    async with connected(url, password) as client:
+        result = await client.call_tool("recall", {"query": QUESTION, "updated_after": date})
+    assert not result.is_error or "expected a date" in text_of(result)
 
 
 @pytest.mark.anyio

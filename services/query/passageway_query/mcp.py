@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Annotated, TypeVar
 
 import anyio
@@ -17,6 +16,7 @@ from passageway.errors import EmbedderError, PassagewayError
 from passageway.settings import Settings
 from passageway_query import instructions
 from passageway_query.answer import Answer, Filters, Question
+from passageway_query.filters import updated_after_s
 from passageway_query.health import HealthSource, health_text
 from passageway_query.metrics import Door, Outcome, QuestionLog
 from passageway_query.render import (
@@ -113,7 +113,7 @@ class Tools:
         search = self._ready()
         if not query.strip():
             raise ToolError("query is empty; ask for something in plain words")
-        filters = Filters(source.strip(), path.strip(), label.strip(), _date(updated_after.strip()))
+        filters = _checked(Filters(source.strip(), path.strip(), label.strip(), updated_after.strip()))
         if filters.source:
             await _blocking(lambda: _check_source(search, filters.source))
         result = recall_result(await self._answer(search, Question(query, filters)))
@@ -164,14 +164,13 @@ def _check_source(search: Search, name: str) -> None:
         raise ToolError(f"there is no source {name!r}; the sources are: {there}")
 
 
-def _date(text: str) -> str:
-    """The date or time as given. Raises ToolError when it is not one."""
+def _checked(filters: Filters) -> Filters:
+    """The filters as given. Raises ToolError when the date is none."""
     try:
-        if text:
-            datetime.fromisoformat(text)
+        updated_after_s(filters)
     except ValueError:
-        raise ToolError(f"updated_after is {text[:40]!r}, expected a date such as 2026-10-01") from None
-    return text
+        raise ToolError("updated_after is no date or time; expected a date such as 2026-10-01") from None
+    return filters
 
 
 async def _blocking(work: Callable[[], T]) -> T:

@@ -1,11 +1,16 @@
 """What every door says when it refuses: one JSON shape, `{"error": code, "message": sentence}`, and bounded bodies."""
 
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+
+from passageway.errors import PassagewayError
+
+logger = logging.getLogger(__name__)
 
 NOTHING_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -69,5 +74,15 @@ def install(app: FastAPI) -> None:
         code = _CODES.get(error.status_code, "refused")
         return refusal(error.status_code, code, str(what), error.headers)
 
+    async def unavailable(_: Request, error: Exception) -> Response:
+        # The text may name files; it is for the log, not for whoever asks.
+        logger.error("a request failed: %s", error)
+        return refusal(503, "temporarily_unavailable", "the server cannot do this now; its log says why")
+
+    async def failed(_: Request, error: Exception) -> Response:
+        return refusal(500, "internal_error", "something went wrong in the server; its log says what")
+
     app.add_exception_handler(Refusal, refused)
+    app.add_exception_handler(PassagewayError, unavailable)
+    app.add_exception_handler(Exception, failed)
     app.add_exception_handler(HTTPException, by_router)
