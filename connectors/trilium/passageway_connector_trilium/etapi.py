@@ -63,6 +63,8 @@ class Etapi:
         """
         url = f"{self._url}/notes/{note.id}/content"
         reply = self._client.get(url, accepted=(400, 404), max_bytes=self._max_note_bytes)
+        if reply.status == 404 and reply.is_html:
+            raise SignInError(reply.page_problem("the content of a note"))
         if reply.status == 404 or (reply.status == 400 and _error_code(reply) == _PROTECTED):
             return None
         if reply.status == 400:
