@@ -159,12 +159,13 @@ class FakeConfluence:
         if operator not in ("=", "in"):
             raise ValueError(operator)
         wanted = {word.casefold() for word in named or value.strip("()").split(", ")}
-        read = {
+        readers: dict[str, Callable[[FakePage], str]] = {
             "id": lambda page: page.id,
             "space": lambda page: page.space,
             "title": lambda page: page.title,
             "type": lambda page: page.type,
-        }[name]
+        }
+        read = readers[name]
         return lambda page: read(page).casefold() in wanted
 
     def _part(self, request: Request, pages: Iterable[FakePage]) -> Answer:

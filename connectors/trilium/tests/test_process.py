@@ -151,7 +151,7 @@ def test_importing_it_loads_neither_httpx_nor_lxml() -> None:
 def test_the_page_s_table_has_each_setting_that_the_code_reads(page: Path) -> None:
     source = (PACKAGE / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'env(?:, |\.get\()"([A-Z_]+)"', source))
-    table = dict(re.findall(r"^\| `([A-Z_]+)` +\| ([^|]*?) +\|", page.read_text(encoding="utf-8"), re.M))
+    table = dict(re.findall(r"^\| `([A-Z_]+)` *\| *([^|]*?) *\|", page.read_text(encoding="utf-8"), re.M))
     assert table.keys() == read
     assert table["TIMEOUT"] == f"`{settings.DEFAULT_TIMEOUT_S:g}`"
     assert table["MAX_NOTE_BYTES"] == f"`{settings.DEFAULT_MAX_NOTE_BYTES}`"
