@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from passageway_connector_confluence.testing import FakeConfluence, FakePage
+from passageway_connector_trilium.testing import FakeNote, FakeTrilium
 from passageway_sdk.web.testing import Answer, LocalServer
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +82,29 @@ def llmstxt() -> None:
         report("llmstxt", "passageway_connector_llmstxt", {"URLS": small}, {"URLS": large})
 
 
+def trilium() -> None:
+    page = "<h2>History</h2>" + f"<p>{TEXT}</p>" + '<p><a href="#root/n1">one</a></p>'
+    labels, relations = (("wikiType", "concept"), ("wikiTopic", "boats")), (("internalLink", "n1"),)
+    notes = (FakeNote(f"n{n}", f"Boat {n}", page, (f"f{n % 50}",), labels, relations) for n in range(PAGES - 51))
+    with FakeTrilium() as small, FakeTrilium() as large:
+        small.add(FakeNote("n1", "Boat", page))
+        large.add(FakeNote("wiki", "Wiki", labels=(("llmWikiPart", "wiki"),)), *notes)
+        large.add(*(FakeNote(f"f{n}", f"Harbour {n}", parents=("wiki",)) for n in range(50)))
+        report("trilium", "passageway_connector_trilium", small.env, large.env)
+
+
+def confluence() -> None:
+    page = "<h2>History</h2>" + f"<p>{TEXT}</p>" + '<p><ac:link><ri:page ri:content-title="Boat 1"/></ac:link></p>'
+    for kind in ("datacenter", "cloud"):
+        with FakeConfluence(kind=kind) as small, FakeConfluence(kind=kind) as large:
+            small.add(FakePage("1", "Boat 1", page))
+            large.add(*(FakePage(str(n), f"Boat {n}", page, parent=str(n // 10)) for n in range(1, PAGES + 1)))
+            one_space = {"SPACES": "OPS"}
+            report(
+                f"confluence {kind}", "passageway_connector_confluence", small.env | one_space, large.env | one_space
+            )
+
+
 def load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
@@ -93,3 +118,5 @@ if __name__ == "__main__":
     print(f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
     wikipedia()
     llmstxt()
+    trilium()
+    confluence()
