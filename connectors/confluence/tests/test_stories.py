@@ -1,4 +1,4 @@
-"""What the index holds after each thing that can happen to a Confluence: the connector under the real sync, both kinds."""
+"""What the index holds after each thing that can happen to a Confluence of either kind, under the real sync."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
