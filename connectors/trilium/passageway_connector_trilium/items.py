@@ -55,8 +55,11 @@ def _is_indexed(note: Note, place: Place) -> bool:
 def labels(item: Indexed) -> list[str]:
     """`area:wiki`, and `type:`, `topic:` and `status:` from the labels that an LLM wiki gives its notes."""
     area = [f"area:{item.place.area}"] if item.place.area else []
-    own = [f"{_WIKI_LABELS[name]}:{value}" for name, value in item.note.labels if name in _WIKI_LABELS and value]
-    return list(dict.fromkeys(area + own))
+    # In an order of our own: Trilium promises none, and a record must not differ from one fetch to the next.
+    values = {
+        name: sorted({value for key, value in item.note.labels if key == name and value}) for name in _WIKI_LABELS
+    }
+    return area + [f"{_WIKI_LABELS[name]}:{value}" for name in values for value in values[name]]
 
 
 def version(item: Indexed, url: str) -> str:
@@ -89,7 +92,13 @@ def record(item: Indexed, content: Content, url: str) -> dict[str, Any]:
 
 
 def _relation_links(note: Note) -> list[str]:
-    return [target for name, target in note.relations if name in LINK_RELATIONS and target not in ("", note.id)]
+    """Sorted within each kind, in the order of LINK_RELATIONS."""
+    return [
+        target
+        for relation in LINK_RELATIONS
+        for target in sorted({value for name, value in note.relations if name == relation})
+        if target not in ("", note.id)
+    ]
 
 
 def parents_missing(notes: Mapping[str, Note], asked: Iterable[str]) -> set[str]:

@@ -36,7 +36,13 @@ def test_a_note_s_record_says_where_it_stands_and_what_hangs_together(call: Call
         ("wikiStatus", "draft"),
         ("x", "y"),
     )
-    relations = (("internalLink", "mast"), ("relatesTo", "boom"), ("template", "tpl"), ("relatesTo", "sail"))
+    relations = (
+        ("internalLink", "mast"),
+        ("relatesTo", "boom"),
+        ("template", "tpl"),
+        ("relatesTo", "sail"),
+        ("relatesTo", "sheet"),
+    )
     trilium.add(
         WIKI,
         FakeNote("rig", "Rigging", parents=("wiki",)),
@@ -53,11 +59,20 @@ def test_a_note_s_record_says_where_it_stands_and_what_hangs_together(call: Call
             "sections": [{"heading": None, "text": "See the keel."}],
             "weight": 1.0,
             "path": ["Rigging"],
-            "links": ["mast", "boom", "keel"],
-            "labels": ["area:wiki", "type:concept", "topic:sails", "topic:rope", "status:draft"],
+            "links": ["mast", "boom", "sheet", "keel"],
+            "labels": ["area:wiki", "type:concept", "topic:rope", "topic:sails", "status:draft"],
             "updated": "2026-01-31T22:30:00Z",
         }
     ]
+
+
+def test_attributes_that_come_in_another_order_change_nothing(call: Call, trilium: FakeTrilium) -> None:
+    labels = (("wikiTopic", "sails"), ("wikiStatus", "draft"), ("wikiTopic", "rope"))
+    relations = (("relatesTo", "b"), ("internalLink", "c"), ("relatesTo", "d"))
+    trilium.add(FakeNote("a", "A", "<p>Text.</p>", labels=labels, relations=relations))
+    before = call("fetch", ids=["a"]).messages
+    trilium.edit("a", labels=labels[::-1], relations=relations[::-1])
+    assert call("fetch", ids=["a"]).messages == before
 
 
 def test_links_are_made_with_the_server_s_address_when_there_is_no_other(call: Call, trilium: FakeTrilium) -> None:
