@@ -1,4 +1,4 @@
-"""`passageway init`: the configuration folder, a password, and a file to fill in."""
+"""`passageway init`: the configuration folder, a password, a file to fill in, and services that keep it running."""
 
 import argparse
 import os
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from passageway.errors import SettingsError
 from passageway.settings import Settings
+from passageway_cli.service import Plan, namespaces_work, service_plan, writable_folders, write_files
 
 PASSWORD_BYTES = 24
 """Of randomness: 192 bits, 32 characters."""
@@ -23,8 +24,12 @@ TEMPLATE = """\
 """
 
 
-def init(settings: Settings, _arguments: argparse.Namespace) -> int:
-    """Create what is missing, leave what is there, and say the two next steps."""
+def init(settings: Settings, arguments: argparse.Namespace) -> int:
+    """Create what is missing, leave what is there, and say the next steps."""
+    plan = None
+    if arguments.service:
+        namespaces = sys.platform == "linux" and namespaces_work()
+        plan = service_plan(settings, arguments.service, os.environ, sys.platform, namespaces=namespaces)
     folder = settings.config_path.parent
     password = folder / "password"
     try:
@@ -34,10 +39,30 @@ def init(settings: Settings, _arguments: argparse.Namespace) -> int:
         raise SettingsError(f"{folder} cannot be prepared: {error}") from error
     print(f"{folder}: {'created ' + ' and '.join(created) if created else 'everything is there already'}")
     option = f" --instance {settings.instance}" if settings.instance else ""
+    start = f"PASSAGEWAY_LOGIN_PASSWORD_FILE={shlex.quote(str(password))} passageway{option}"
+    starts = [start] if plan is None else _prepare_service(settings, plan)
     print("\nNext:")
     print(f"  1. Say what to index in {settings.config_path}")
-    print(f"  2. PASSAGEWAY_LOGIN_PASSWORD_FILE={shlex.quote(str(password))} passageway{option}")
+    for number, command in enumerate(starts, start=2):
+        print(f"  {number}. {command}")
     return 0
+
+
+def _prepare_service(settings: Settings, plan: Plan) -> tuple[str, ...]:
+    """Write the service's files and make the folders it writes to; the commands that start it."""
+    try:
+        for folder in writable_folders(settings):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"the data folder cannot be prepared: {error}") from error
+    for path, outcome in write_files(plan).items():
+        print(f"{path}: {outcome}")
+    old = [(path, command) for path, command in plan.retired.items() if path.exists()]
+    if old:
+        print("\nThese would run beside it; first remove them:")
+        for path, command in old:
+            print(f"  {command}; rm {shlex.quote(str(path))}")
+    return plan.commands
 
 
 def _files(config: Path, password: Path) -> list[tuple[Path, str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from passageway.errors import SettingsError
 from passageway_cli.eval.options import add_eval
+from passageway_cli.service import LAYOUTS
 
 INSTANCE_OPTION = "--instance"
 
@@ -45,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("embed", help="serve the embedding model on loopback, for `sync` and `query`")
     commands.add_parser("sync", help="keep the index files current")
     commands.add_parser("query", help="answer questions from the index files")
-    commands.add_parser("init", help="create the configuration folder with a password")
+    _init(commands)
     _model(commands)
     _recall(commands)
     _status(commands)
@@ -55,6 +56,17 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 _Commands = argparse._SubParsersAction  # argparse gives the type no public name
+
+
+def _init(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    init = commands.add_parser("init", help="create the configuration folder with a password")
+    init.add_argument(
+        "--service",
+        nargs="?",
+        const="one",
+        choices=LAYOUTS,
+        help="write what systemd or launchd needs to keep it running, as one process (the default) or three",
+    )
 
 
 def _model(commands: "_Commands[argparse.ArgumentParser]") -> None:
