@@ -36,7 +36,7 @@ def said(text: str, tokenizer: Tokenizer) -> list[str]:
         ("don't we can't", []),
         ("C:\\hook\\door", ["hook", "door"]),
         ("parse_http_reply", ["parse", "http", "reply"]),
-        ("RetryBudget", ["budget", "retry"]),
+        ("RetryBudget", ["retry", "budget"]),
         ("HTTPReply v2", ["http", "reply", "v2"]),
         ("release 4.12", ["release", "12"]),
         ("车牌号", ["车牌", "牌号"]),

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from passageway_query.answer import Candidate, Explanation
-from passageway_query.hits import Found
-from passageway_query.postings import asked
+from passageway_query.hits import Found, read_passage
 from passageway_query.ranking import Ranked, RankedItems
 
 BELOW_GATE = "below the gate"
@@ -14,7 +13,7 @@ def explanation(
     ranked: RankedItems, found: Sequence[Found], sections_searched: int, min_similarity: float | None
 ) -> Explanation:
     """The candidates in order of their scores, and the one that came nearest to passing. Raises SourceFailed."""
-    hits = {(entry.source.name, entry.item) for entry, _, _ in found}
+    hits = {(entry.source.name, entry.item) for entry, _ in found}
     candidates = tuple(_candidate(entry, (entry.source.name, entry.item) in hits) for entry in ranked)
     rejected = [candidate for candidate in candidates if candidate.verdict == BELOW_GATE]
     nearest = max(rejected, key=lambda one: (one.similarity or 0.0, len(one.matched), one.score), default=None)
@@ -22,17 +21,16 @@ def explanation(
 
 
 def _candidate(entry: Ranked, hit: bool) -> Candidate:
-    item = asked(entry.source, lambda reader: reader.items([entry.item])).get(entry.item)
-    passage = asked(entry.source, lambda reader: reader.passages([entry.section])).get(entry.section)
+    passage = read_passage(entry)
     return Candidate(
         source=entry.source.name,
-        id="" if item is None else item.id,
-        title="" if item is None else item.title,
+        id="" if passage is None else passage.item.id,
+        title="" if passage is None else passage.item.title,
         heading=None if passage is None else passage.heading,
         keyword_rank=entry.keyword_rank,
         vector_rank=entry.vector_rank,
         similarity=entry.similarity,
-        matched=tuple(dict.fromkeys(word.shown for word in entry.matched if word.share)),
+        matched=entry.matched_words,
         weight=entry.weight,
         score=entry.score,
         verdict=_verdict(entry, hit),

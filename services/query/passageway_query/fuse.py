@@ -47,7 +47,7 @@ def fused(
     """The candidates with their scores, weights left out. `similarity` is that of `rows`, nan without a vector."""
     keyword_rank = _ranks(rows, keywords.rows)
     vector_rank = np.zeros_like(keyword_rank) if vectors is None else _ranks(rows, vectors.rows)
-    score = np.nan_to_num(similarity.astype(np.float64)) / COSINE_DIVISOR
+    score = np.where(np.isnan(similarity), 0.0, similarity.astype(np.float64) / COSINE_DIVISOR)
     for rank in (keyword_rank, vector_rank):
         score += np.where(rank > 0, 1 / (RANK_CONSTANT + rank), 0)
     return Fused(rows, keyword_rank, vector_rank, similarity, score)
@@ -55,13 +55,9 @@ def fused(
 
 def best_of_each(scores: NDArray[np.float64], items: NDArray[np.int32]) -> list[int]:
     """Places of the best candidate of each item, best first; equal scores by place."""
-    seen: set[int] = set()
-    best: list[int] = []
-    for place in np.argsort(-scores, kind="stable").tolist():
-        item = int(items[place])
-        if item not in seen:
-            seen.add(item)
-            best.append(place)
+    order = np.argsort(-scores, kind="stable")
+    _, firsts = np.unique(items[order], return_index=True)
+    best: list[int] = order[np.sort(firsts)].tolist()
     return best
 
 

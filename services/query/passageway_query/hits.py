@@ -15,51 +15,56 @@ from passageway_query.sources import Source, Sources
 
 MAX_RELATED = 3
 
-Found = tuple[Ranked, ItemRow, PassageRow]
+Found = tuple[Ranked, PassageRow]
 
 
 def read_best(ranked: RankedItems) -> list[Found]:
-    """The first three that pass the gate, with item and text as stored now. Raises SourceFailed."""
+    """The first three that pass the gate, with their texts. Raises SourceFailed."""
     found: list[Found] = []
     for entry in ranked.passing():
-        item = asked(entry.source, lambda reader, own=entry: reader.items([own.item])).get(entry.item)  # type: ignore[misc]
-        passage = asked(entry.source, lambda reader, own=entry: reader.passages([own.section])).get(entry.section)  # type: ignore[misc]
-        # Removed since the rows were read: the next question will not see it.
-        if item is not None and passage is not None:
-            found.append((entry, item, passage))
+        passage = read_passage(entry)
+        if passage is not None:
+            found.append((entry, passage))
             if len(found) == MAX_HITS:
                 break
     return found
 
 
+def read_passage(entry: Ranked) -> PassageRow | None:
+    """The text of a ranked section and its item. Raises SourceFailed."""
+    return asked(entry.source, lambda reader: reader.passage(entry.section))
+
+
 def hits_of(found: Sequence[Found]) -> tuple[Hit, ...]:
     """The passages, together about 400 tokens of text."""
-    allowed = shares([estimated_tokens(passage.text) for _, _, passage in found])
-    return tuple(
-        Hit(
-            source=entry.source.name,
-            id=item.id,
-            title=item.title,
-            url=item.url,
-            path=item.path,
-            labels=item.labels,
-            updated=item.updated,
-            heading=passage.heading,
-            text=excerpt(passage.text, [word.term for word in entry.matched], tokens),
-            similarity=entry.similarity,
-            score=entry.score,
-            matched=tuple(dict.fromkeys(word.shown for word in entry.matched if word.share)),
-        )
-        for (entry, item, passage), tokens in zip(found, allowed, strict=True)
+    allowed = shares([estimated_tokens(passage.text) for _, passage in found])
+    return tuple(_hit(entry, passage, tokens) for (entry, passage), tokens in zip(found, allowed, strict=True))
+
+
+def _hit(entry: Ranked, passage: PassageRow, max_tokens: int) -> Hit:
+    item = passage.item
+    return Hit(
+        source=entry.source.name,
+        id=item.id,
+        title=item.title,
+        url=item.url,
+        path=item.path,
+        labels=item.labels,
+        updated=item.updated,
+        heading=passage.heading,
+        text=excerpt(passage.text, [word.term for word in entry.matched], max_tokens),
+        similarity=entry.similarity,
+        score=entry.score,
+        matched=entry.matched_words,
     )
 
 
 def related_to(found: Sequence[Found], sources: Sources, allowed: Mask | None) -> tuple[Related, ...]:
     """Up to three items that the hits link to, in the order of the hits, if they are indexed and may be found."""
-    shown = {(entry.source.name, item.id) for entry, item, _ in found}
+    shown = {(entry.source.name, passage.item.id) for entry, passage in found}
     related: dict[tuple[str, str], Related] = {}
-    for entry, item, _ in found:
-        links = [link for link in item.links if (entry.source.name, link) not in shown]
+    for entry, passage in found:
+        links = [link for link in passage.item.links if (entry.source.name, link) not in shown]
         known = asked(entry.source, lambda reader, own=links: reader.items_by_id(own))  # type: ignore[misc]
         for link in links:
             if link in known and _may_be_found(known[link], entry.source, sources, allowed):

@@ -37,6 +37,11 @@ class Ranked:
     weight: float
     passes: bool
 
+    @property
+    def matched_words(self) -> tuple[str, ...]:
+        """The words of the question that say something and stand here, as they are shown."""
+        return tuple(dict.fromkeys(word.shown for word in self.matched if word.share))
+
 
 class Ranking:
     """Ranks what `sources` hold. For one thread at a time; methods raise SourceFailed."""
@@ -60,9 +65,10 @@ class Ranking:
         vectors = None if vector is None else nearest(rows, vector, allowed, CANDIDATES)
         chosen = candidate_rows(keywords, vectors)
         similarity = np.full(len(chosen), np.nan, dtype=np.float32)
-        if vector is not None:
-            has_vector = rows.scale.used[chosen] > 0
-            similarity[has_vector] = similarities(rows, vector, chosen[has_vector])
+        if vector is not None and vectors is not None:
+            similarity[np.searchsorted(chosen, vectors.rows)] = vectors.similarity
+            left = np.flatnonzero(np.isnan(similarity) & (rows.scale.used[chosen] > 0))
+            similarity[left] = similarities(rows, vector, chosen[left])
         candidates = fused(chosen, keywords, vectors, similarity)
         items = rows.item.used[chosen]
         scores = candidates.score * self._sources.weight.used[items]

@@ -135,16 +135,17 @@ def _name_words(name: str, tokenizer: Tokenizer) -> Iterator[Word]:
     """A plain word as it is; a name by its parts, which count, and whole, which only helps to rank."""
     name = name[:_MOST_LETTERS]
     tokens = tokenizer.tokens(name)
+    if name.isalnum() and (name.islower() or name.istitle()):
+        yield from (Word(token, token, 1) for token in tokens)
+        return
     *hidden, whole = name_terms(name) or [""]
-    inside = {token for part in hidden for token in tokenizer.tokens(part)}
+    parts = [token for part in hidden for token in tokenizer.tokens(part)]
     # RetryBudget is one token; its parts count in its place.
-    undivided = {"".join(tokenizer.tokens(part)[0] for part in hidden)} if hidden and len(tokens) == 1 else set()
-    for token in tokens:
-        yield Word(token, token, 0 if token in undivided else 1)
-    for token in sorted(inside):
-        yield Word(token, token, 1)
+    undivided = {"".join(parts)} if len(tokens) == 1 else set()
+    yield from (Word(token, token, 0 if token in undivided else 1) for token in tokens)
+    yield from (Word(token, token, 1) for token in parts)
     if whole:
-        yield Word(JOINT.join(tokenizer.tokens(part)[0] for part in whole.split(JOINT)), name, 0)
+        yield Word(JOINT.join(token for part in whole.split(JOINT) for token in tokenizer.tokens(part)), name, 0)
 
 
 def _run_words(run: str) -> Iterator[Word]:

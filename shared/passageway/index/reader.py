@@ -39,10 +39,9 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class PassageRow:
-    """One section's own text."""
+    """One section's own text, and whose it is."""
 
-    section: int
-    item: int
+    item: ItemRow
     heading: str | None
     text: str
 
@@ -53,7 +52,8 @@ COLUMNS = ("title", "trail", "text", "extra")
 """Columns of the keyword index, by the numbers that `occurrences` gives."""
 
 _COLUMN_NUMBER = "CASE col WHEN 'title' THEN 0 WHEN 'trail' THEN 1 WHEN 'text' THEN 2 ELSE 3 END"
-_ITEM = "id, item_id, title, url, weight, path, links, labels, updated"
+_ITEM = "items.id, item_id, title, url, weight, path, links, labels, updated"
+_PASSAGE = f"SELECT {_ITEM}, heading, text FROM sections JOIN items ON items.id = item WHERE sections.id = ?"
 
 
 class IndexReader:
@@ -142,13 +142,10 @@ class IndexReader:
                 is not None
             )
 
-    def passages(self, sections: Sequence[int]) -> dict[int, PassageRow]:
-        """The sections that are still there, by number."""
-        found: dict[int, PassageRow] = {}
-        for part in parts(sections):
-            query = f"SELECT id, item, heading, text FROM sections WHERE id IN ({marks(part)})"
-            found.update((row[0], PassageRow(*row)) for row in self._rows(query, part))
-        return found
+    def passage(self, section: int) -> PassageRow | None:
+        """The section with its item, None when it is gone."""
+        rows = self._rows(_PASSAGE, (section,))
+        return PassageRow(_item(rows[0][:9]), *rows[0][9:]) if rows else None
 
     def items(self, numbers: Sequence[int]) -> dict[int, ItemRow]:
         """The items that are still there, by number."""
@@ -221,4 +218,4 @@ def _item(row: Sequence[Any]) -> ItemRow:
 
 
 def _entries(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text))
+    return () if text == "[]" else tuple(json.loads(text))
