@@ -29,7 +29,7 @@ class Passage:
 
 def estimated_tokens(text: str) -> int:
     """Tokens of a multilingual SentencePiece vocabulary, roughly: 3.5 letters a token, one for a CJK character."""
-    wide = len(_WIDE.findall(text))
+    wide = 0 if text.isascii() else len(_WIDE.findall(text))
     return wide + -(-(len(text) - wide) * 2 // 7)
 
 

@@ -232,3 +232,14 @@ def test_a_late_embedder_leaves_an_answer_by_words_that_says_so(index: Index, it
     assert answer.keyword_only == "the embedder is too slow: earlier questions still wait for it"
     search.close()
     slow.close()
+
+
+def test_a_question_with_a_deadline_does_not_wait_for_the_files_to_be_read(
+    index: Index, item: MakeItem, search: Search
+) -> None:
+    index("notes", item("a", "Boat hook", "by the door"))
+    with search._turn:  # as while a large file is read for the first time
+        answer = search.ask(Question("boat hook", deadline_s=0.05))
+    assert answer.silence is SilenceReason.STILL_INDEXING
+    assert answer.problems == ("the index files are still being read into memory",)
+    assert [hit.id for hit in search.ask(Question("boat hook", deadline_s=30)).hits] == ["a"]

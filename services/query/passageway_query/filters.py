@@ -51,6 +51,7 @@ class FilterMasks:
             for source in self._sources:
                 if source.reader is not None and filters.source in ("", source.name):
                     mask[self._rows(source, filters)] = True
+            mask &= self._sources.rows.live.used
         self._kept[key] = mask
         if len(self._kept) > _MASKS_KEPT:
             del self._kept[next(iter(self._kept))]

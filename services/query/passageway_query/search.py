@@ -34,6 +34,8 @@ from passageway_query.words import Tokenizer, Words, question_words, readable
 
 OTHER_MODEL = "the stored vectors are of another model; they are being made anew"
 
+STILL_READING = "the index files are still being read into memory"
+
 
 class Search:
     """Searches every `<data_dir>/*.db`, whatever comes, changes or goes there meanwhile.
@@ -67,7 +69,9 @@ class Search:
         started = time.perf_counter()
         updated_after_s(question.filters)
         text = readable(question.text)
-        with self._turn:
+        with self._taking_turns(question.deadline_s) as my_turn:
+            if not my_turn:
+                return _timed(Answer((), silence=SilenceReason.STILL_INDEXING, problems=(STILL_READING,)), started)
             words = question_words(text, self._tokenizer)
             silence = self._silence_before_search(words)
             problems = self._problems()
@@ -121,6 +125,17 @@ class Search:
         with self._reading():
             found = (source.reader.labels() for source in self._sources if source.reader is not None)
             return sorted(set[str]().union(*found))
+
+    @contextmanager
+    def _taking_turns(self, deadline_s: float | None) -> Iterator[bool]:
+        """The turn, or False when it did not come in time: a first reading of the files may take seconds."""
+        if not self._turn.acquire(timeout=-1 if deadline_s is None else deadline_s):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._turn.release()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
