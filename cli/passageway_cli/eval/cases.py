@@ -34,14 +34,14 @@ class Case:
 
     def accepts(self, item_id: str, texts: Iterable[str | None]) -> bool:
         """Whether the id is listed, or a listed text is part of one of `texts` (title, address, heading)."""
-        return self.accepts_folded(item_id, [folded_text(text) for text in texts if text])
-
-    def accepts_folded(self, item_id: str, texts: Iterable[str]) -> bool:
-        """The same for texts that are folded already."""
         if item_id in self.expect_id:
             return True
-        parts = [folded_text(part) for part in self.expect]
-        return any(part in text for text in texts for part in parts)
+        folded = [folded_text(text) for text in texts if text]
+        return any(part in text for part in self.folded_expect() for text in folded)
+
+    def folded_expect(self) -> tuple[str, ...]:
+        """The listed texts as they are compared with others."""
+        return tuple(folded_text(part) for part in self.expect)
 
 
 @dataclass(frozen=True, slots=True)
