@@ -23,7 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.version:
             print(f"passageway {settings.version}")
             return 0
-        check_instance(settings, os.environ, creating=arguments.command == "init")
+        named = arguments.command == "init" or getattr(arguments, "config", None) is not None
+        check_instance(settings, os.environ, named=named)
         _log_to_stderr(settings.log_level)
         return _command(arguments.command)(settings, arguments)
     except PassagewayError as error:
@@ -37,10 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def check_instance(settings: Settings, environ: Mapping[str, str], *, creating: bool) -> None:
+def check_instance(settings: Settings, environ: Mapping[str, str], *, named: bool) -> None:
     """Nothing when the instance may be used. Raises SettingsError for one that does not exist, or none where only
-    named ones exist; a configuration named outright needs no instance folder."""
-    if creating or environ.get("PASSAGEWAY_CONFIG"):
+    named ones exist; one that is being created, or a configuration `named` outright, needs no instance folder."""
+    if named or environ.get("PASSAGEWAY_CONFIG"):
         return
     known = instances(environ)
     if settings.instance is not None:
