@@ -198,6 +198,21 @@ def test_a_page_that_breaks_under_a_running_search_is_an_error_on_its_source(
     assert ids(search, "oar of ash") == ["x"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE vectors SET codes = x'00'", "UPDATE items SET labels = '[broken'", "UPDATE sections SET text = CAST(x'ff' AS TEXT)"],
+)
+def test_a_value_that_no_writer_wrote_is_an_error_on_its_source(
+    index: Index, item: MakeItem, search: Search, damage: str
+) -> None:
+    path = index("notes", item("a", "Tide", "High tide at noon"))
+    index("other", item("x", "Oar", "An oar of ash"))
+    change(path, damage)
+    answer = search.ask(Question("high tide at noon"))
+    assert answer.hits == () and answer.silence is SilenceReason.SOURCE_FAILING
+    assert ids(search, "oar of ash") == ["x"]
+
+
 def test_vectors_of_another_model_leave_the_words_and_are_never_mixed(
     index: Index, item: MakeItem, data_dir: Path, embedder: CommandEmbedder, other_embedder: CommandEmbedder
 ) -> None:

@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 _RETRY_S = 2.0
 """How often a file that could not be used is tried again, unless it was replaced meanwhile."""
 
-_CLOCK_STEP_NS = 50_000_000
-"""File systems stamp changes with a clock that may stand still for 10 ms (20 on old kernels)."""
+_CLOCK_STEP_NS = 2_000_000_000
+"""File systems stamp changes with a clock that stands still for up to 2 s (FAT; 10 ms on Linux's own)."""
 
 _MOST_SEGMENTS = 1_000
 """Remembered additions of rows. Beyond them word caches start anew, which costs each word a few milliseconds once."""

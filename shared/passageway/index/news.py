@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from passageway.errors import IndexDamagedError
 from passageway.index.bindings import marks, parts
 from passageway.index.state import SourceState
 from passageway.index.trouble import storage_errors
@@ -136,11 +137,14 @@ class News:
         dimension = 0 if self.model is None else self.model.dimension
         current = [row[3] == self._number for row in rows]
         nothing = bytes(2 * dimension)
-        codes = from_blobs(
-            [row[4] if is_current else 0.0 for row, is_current in zip(rows, current, strict=True)],
-            [row[5] if is_current else nothing for row, is_current in zip(rows, current, strict=True)],
-            dimension,
-        )
+        try:
+            codes = from_blobs(
+                [row[4] if is_current else 0.0 for row, is_current in zip(rows, current, strict=True)],
+                [row[5] if is_current else nothing for row, is_current in zip(rows, current, strict=True)],
+                dimension,
+            )
+        except ValueError as error:
+            raise IndexDamagedError(f"{self._path}: {error}; the next sync builds it anew") from error
         section, item, length = (np.array([row[column] for row in rows], dtype=np.int64) for column in range(3))
         return SectionRows(section, item, length, np.array(current, dtype=np.bool_), codes)
 

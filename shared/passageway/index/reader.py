@@ -208,7 +208,7 @@ class IndexReader:
         if application_id == version == 0 and not self._db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall():
             raise StorageError(f"{self.path}: empty; the next sync fills it")
         if application_id != APPLICATION_ID or version != SCHEMA_VERSION:
-            raise IndexDamagedError(f"{self.path}: not an index of this version; the next sync builds it anew")
+            raise IndexDamagedError(f"{self.path}: not an index of this version; the next sync brings it up to date")
         check_keywords(self._db, self.path)
 
 
@@ -218,4 +218,7 @@ def _item(row: Sequence[Any]) -> ItemRow:
 
 
 def _entries(text: str) -> tuple[str, ...]:
-    return () if text == "[]" else tuple(json.loads(text))
+    try:
+        return () if text == "[]" else tuple(json.loads(text))
+    except ValueError as error:
+        raise IndexDamagedError(f"an item holds {text[:40]!r} where a list should be; delete its file") from error
