@@ -225,7 +225,7 @@ def test_a_late_embedder_leaves_an_answer_by_words_that_says_so(index: Index, it
     search = Search(data_dir, slow)
     answer = search.ask(Question("boat hook", deadline_s=0.05))
     assert [hit.id for hit in answer.hits] == ["a"]
-    assert answer.keyword_only == "the embedder did not answer within 0.05 s"
+    assert answer.keyword_only == "the embedder did not answer in time"
     for _ in range(8):
         assert search.ask(Question("boat hook", deadline_s=0.01)).hits
     answer = search.ask(Question("boat hook", deadline_s=30))

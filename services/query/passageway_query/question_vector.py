@@ -47,7 +47,7 @@ class QuestionEmbedder:
         thread = threading.Thread(target=self._deliver, args=(text, done, finished), name="question", daemon=True)
         thread.start()
         if not finished.wait(deadline_s):
-            return QuestionVector(None, None, f"the embedder did not answer within {deadline_s:g} s")
+            return QuestionVector(None, None, "the embedder did not answer in time")
         result = done[0]
         if isinstance(result, EmbedderError):
             return QuestionVector(None, None, f"the embedder failed: {result}")

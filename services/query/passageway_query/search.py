@@ -78,7 +78,9 @@ class Search:
         if silence is not None:
             return _timed(Answer((), silence=silence, problems=problems), started)
         embedding = time.perf_counter()
-        vector = self._questions.embed(text, question.deadline_s)
+        waited_s = embedding - started
+        left_s = None if question.deadline_s is None else max(0.0, question.deadline_s - waited_s)
+        vector = self._questions.embed(text, left_s)
         embed_ms = (time.perf_counter() - embedding) * 1000
         with self._turn:
             if vector.info is not None:
