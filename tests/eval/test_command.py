@@ -3,12 +3,14 @@
 import json
 import logging
 import os
+import pty
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -389,6 +391,29 @@ def test_it_runs_as_a_command_and_shows_plain_lines_where_there_is_no_terminal(p
     assert "| Metric " in done.stdout
     assert "notes: 4 items, 4 sections" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_terminal_gets_bars_and_drawn_tables(project: Project) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "passageway_cli", "eval", "cases.toml"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with open(ours, "rb", buffering=0) as screen:
+        run = subprocess.Popen(command, cwd=project.folder, env=environment, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b"".join(_until_hung_up(screen)).decode()
+        assert run.wait(60) == 0, shown
+    assert "Indexing notes" in shown
+    assert "Asking" in shown
+    assert "Hit@3" in shown
+    assert "| Metric" not in shown
+
+
+def _until_hung_up(screen: FileIO) -> Iterator[bytes]:
+    try:
+        while chunk := screen.read(65536):
+            yield chunk
+    except OSError:  # Linux says so when the last program on the other side is gone
+        return
 
 
 def test_a_cancelled_run_leaves_nothing_behind(project: Project) -> None:
