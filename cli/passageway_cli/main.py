@@ -64,6 +64,7 @@ _COMMANDS = {
     "model": "passageway_cli.model:model",
     "recall": "passageway_cli.recall:recall",
     "status": "passageway_cli.status:status",
+    "doctor": "passageway_cli.doctor.command:doctor",
     "demo": "passageway_cli.demo:demo",
     "eval": "passageway_cli.eval.command:evaluate",
 }

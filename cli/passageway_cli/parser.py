@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
     _model(commands)
     _recall(commands)
     _status(commands)
+    _doctor(commands)
     _demo(commands)
     add_eval(commands)
     return parser
@@ -91,6 +92,11 @@ def _recall(commands: "_Commands[argparse.ArgumentParser]") -> None:
 def _status(commands: "_Commands[argparse.ArgumentParser]") -> None:
     status = commands.add_parser("status", help="the sources, the embedder and the running server")
     status.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _doctor(commands: "_Commands[argparse.ArgumentParser]") -> None:
+    doctor = commands.add_parser("doctor", help="look at each link of the chain and say what to mend")
+    doctor.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def _demo(commands: "_Commands[argparse.ArgumentParser]") -> None:

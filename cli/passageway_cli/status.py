@@ -12,6 +12,7 @@ from rich.table import Table
 
 from passageway.errors import PassagewayError
 from passageway.settings import Settings
+from passageway_cli.own_server import local_url, own_client, with_password
 
 TIMEOUT_S = 10
 
@@ -28,13 +29,10 @@ def status(settings: Settings, arguments: argparse.Namespace) -> int:
 
 def fetch_report(settings: Settings) -> dict[str, Any]:
     """The report of the server at the configured address, errors included if the password is known."""
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
-    url = f"http://{f'[{host}]' if ':' in host else host}:{settings.port}/health"
-    headers = {"Authorization": f"Bearer {settings.password}"} if settings.password else {}
+    url = f"{local_url(settings)}/health"
     try:
-        # Loopback or the owner's own address: no proxy, no certificate store to load.
-        response = httpx.get(url, headers=headers, timeout=TIMEOUT_S, trust_env=False)
-        report = response.json()
+        with own_client(TIMEOUT_S) as http:
+            report = http.get(url, auth=with_password(settings)).json()
     except (httpx.HTTPError, ValueError) as error:
         raise PassagewayError(f"no passageway answers at {url} ({error}); start it with `passageway`") from error
     if not isinstance(report, dict):

@@ -1,0 +1,30 @@
+"""The server of this machine as its own commands reach it: its address, a client for it, and what opens it."""
+
+from collections.abc import Callable
+
+import httpx
+
+from passageway.settings import Settings
+
+
+def local_url(settings: Settings) -> httpx.URL:
+    """Where the server of these settings listens, as seen from this machine."""
+    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else settings.host
+    return httpx.URL(f"http://{f'[{host}]' if ':' in host else host}:{settings.port}")
+
+
+def own_client(timeout_s: float) -> httpx.Client:
+    """A client for the loopback or the owner's own address: no proxy on the way, no certificate store to load."""
+    return httpx.Client(timeout=timeout_s, trust_env=False)
+
+
+def with_password(settings: Settings) -> Callable[[httpx.Request], httpx.Request]:
+    """An `auth` for httpx that adds the password to a request; without one the request stays as it is."""
+
+    def authorized(request: httpx.Request) -> httpx.Request:
+        if settings.password:
+            # Set on the request, a header may hold any character; in a constructor it has to be ASCII.
+            request.headers["Authorization"] = f"Bearer {settings.password}"
+        return request
+
+    return authorized
