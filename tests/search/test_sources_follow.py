@@ -200,7 +200,11 @@ def test_a_page_that_breaks_under_a_running_search_is_an_error_on_its_source(
 
 @pytest.mark.parametrize(
     "damage",
-    ["UPDATE vectors SET codes = x'00'", "UPDATE items SET labels = '[broken'", "UPDATE sections SET text = CAST(x'ff' AS TEXT)"],
+    [
+        "UPDATE vectors SET codes = x'00'",
+        "UPDATE items SET labels = '[broken'",
+        "UPDATE sections SET text = CAST(x'ff' AS TEXT)",
+    ],
 )
 def test_a_value_that_no_writer_wrote_is_an_error_on_its_source(
     index: Index, item: MakeItem, search: Search, damage: str
