@@ -14,6 +14,9 @@ from passageway_cli.service import Plan, namespaces_work, service_plan, writable
 PASSWORD_BYTES = 24
 """Of randomness: 192 bits, 32 characters."""
 
+PASSWORD_FILE = "password"
+"""Beside the configuration file."""
+
 TEMPLATE = """\
 # What passageway indexes: one [[connector]] a source. Secrets are references such as "env:MY_TOKEN", never values.
 #
@@ -31,7 +34,7 @@ def init(settings: Settings, arguments: argparse.Namespace) -> int:
         namespaces = sys.platform == "linux" and namespaces_work()
         plan = service_plan(settings, arguments.service, os.environ, sys.platform, namespaces=namespaces)
     folder = settings.config_path.parent
-    password = folder / "password"
+    password = folder / PASSWORD_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         created = [path.name for path, text in _files(settings.config_path, password) if _write_new(path, text)]

@@ -65,6 +65,7 @@ _COMMANDS = {
     "recall": "passageway_cli.recall:recall",
     "status": "passageway_cli.status:status",
     "doctor": "passageway_cli.doctor.command:doctor",
+    "stdio": "passageway_cli.stdio:stdio",
     "demo": "passageway_cli.demo:demo",
     "eval": "passageway_cli.eval.command:evaluate",
 }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import httpx
 
 from passageway.settings import Settings
+from passageway_cli.init import PASSWORD_FILE
 
 
 def local_url(settings: Settings) -> httpx.URL:
@@ -18,13 +19,24 @@ def own_client(timeout_s: float) -> httpx.Client:
     return httpx.Client(timeout=timeout_s, trust_env=False)
 
 
+def own_password(settings: Settings) -> str | None:
+    """The password of the environment, else of the file that `init` wrote beside the configuration; None without."""
+    if settings.password:
+        return settings.password
+    try:
+        return (settings.config_path.parent / PASSWORD_FILE).read_text(encoding="utf-8").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
 def with_password(settings: Settings) -> Callable[[httpx.Request], httpx.Request]:
     """An `auth` for httpx that adds the password to a request; without one the request stays as it is."""
+    password = own_password(settings)
 
     def authorized(request: httpx.Request) -> httpx.Request:
-        if settings.password:
+        if password:
             # Set on the request, a header may hold any character; in a constructor it has to be ASCII.
-            request.headers["Authorization"] = f"Bearer {settings.password}"
+            request.headers["Authorization"] = f"Bearer {password}"
         return request
 
     return authorized

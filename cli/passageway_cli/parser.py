@@ -47,6 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("sync", help="keep the index files current")
     commands.add_parser("query", help="answer questions from the index files")
     _init(commands)
+    commands.add_parser("stdio", help="pass MCP over standard input and output on to the running server")
     _model(commands)
     _recall(commands)
     _status(commands)

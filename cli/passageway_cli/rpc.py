@@ -1,7 +1,8 @@
-"""A call of a tool at `/mcp` as one plain request: what a look at a server needs of the protocol."""
+"""JSON-RPC messages for `/mcp` as plain requests: their headers, and what comes back."""
 
+import base64
 import json
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -9,29 +10,55 @@ import httpx
 VERSION = "2025-11-25"
 """The last revision whose requests stand alone without an envelope; a server without sessions asks for no handshake."""
 
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call of one tool."""
 
-    tool: str
-    arguments: dict[str, Any] = field(default_factory=dict)
+def tool_call(tool: str) -> dict[str, Any]:
+    """A call of a tool without arguments."""
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}}
 
-    def headers(self) -> dict[str, str]:
-        """What the request says of itself."""
-        return {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": VERSION}
 
-    def body(self) -> dict[str, Any]:
-        """The JSON-RPC message."""
-        params = {"name": self.tool, "arguments": self.arguments}
-        return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+def headers_for(message: Mapping[str, Any], version: str | None = VERSION) -> dict[str, str]:
+    """The headers that a message goes out with: of 2026-07-28 when it has that envelope, else of `version`."""
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    params = message.get("params")
+    params = params if isinstance(params, dict) else {}
+    meta = params.get("_meta")
+    modern = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
+    if not isinstance(modern, str):
+        return headers | ({"MCP-Protocol-Version": version} if version else {})
+    method = str(message.get("method"))
+    headers |= {"MCP-Protocol-Version": _header_value(modern), "Mcp-Method": _header_value(method)}
+    name = params.get(_NAMED_BY.get(method, ""))
+    return headers | ({"Mcp-Name": _header_value(name)} if isinstance(name, str) else {})
+
+
+def _header_value(text: str) -> str:
+    """The text, in base64 between marks when a header could not hold it (revision 2026-07-28, custom headers)."""
+    plain = text.isascii() and text.isprintable() and text == text.strip() and not text.startswith("=?")
+    return text if plain else f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="
+
+
+def events(lines: Iterable[str]) -> Iterator[str]:
+    """The data of each event in the lines of an event stream."""
+    data: list[str] = []
+    for line in lines:
+        if line.startswith("data:"):
+            data.append(line.removeprefix("data:").removeprefix(" "))
+        elif not line and data:
+            yield "\n".join(data)
+            data = []
+    if data:
+        yield "\n".join(data)
 
 
 def result_of(reply: httpx.Response) -> dict[str, Any] | None:
     """The result in a reply of either kind, JSON or an event stream; None when there is none."""
-    lines = [line.removeprefix("data:").strip() for line in reply.text.splitlines() if line.startswith("data:")]
+    streamed = reply.headers.get("content-type", "").startswith("text/event-stream")
+    texts = list(events(reply.text.splitlines())) if streamed else [reply.text]
     try:
-        message = json.loads(lines[-1] if lines else reply.text)
+        message = json.loads(texts[-1]) if texts else None
     except ValueError:
         return None
     result = message.get("result") if isinstance(message, dict) else None

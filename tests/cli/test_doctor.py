@@ -232,7 +232,7 @@ def test_a_password_file_that_others_can_read_is_a_warning(environment: Environm
 
 
 def test_without_a_password_it_says_where_one_comes_from(environment: Environment) -> None:
-    del environment["PASSAGEWAY_LOGIN_PASSWORD_FILE"]
+    Path(environment.pop("PASSAGEWAY_LOGIN_PASSWORD_FILE")).unlink()
     done = doctor(environment)
     assert done.returncode == 1
     assert "failed   password: none is set" in done.stdout

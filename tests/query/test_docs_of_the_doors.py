@@ -2,12 +2,15 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from passageway_cli.parser import build_parser
 from passageway_query import guard, hook, render
 from passageway_query.answer import SilenceReason
 from passageway_query.auth import store
@@ -18,6 +21,7 @@ from passageway_query.wire import Health, SourceHealth
 ROOT = Path(__file__).parents[2]
 MCP = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
 HEALTH = (ROOT / "docs" / "health.md").read_text(encoding="utf-8")
+CLIENTS = (ROOT / "docs" / "guides" / "clients.md").read_text(encoding="utf-8")
 PLUGIN = (ROOT / "docs" / "guides" / "claude-code.md").read_text(encoding="utf-8")
 
 
@@ -77,6 +81,21 @@ def test_the_prompt_on_the_page_is_one_that_the_hook_takes(standing: httpx.Clien
 def test_the_figures_on_the_page_are_those_of_the_code(page: str, figure: str, value: bool) -> None:
     assert figure in page
     assert value
+
+
+def test_the_client_on_the_page_is_answered(standing_url: str, password: str) -> None:
+    match = re.search(r"```python\n(.*?)```", CLIENTS, re.DOTALL)
+    assert match
+    program = match[1].replace("http://127.0.0.1:8082", standing_url)
+    environment = {"PASSAGEWAY_LOGIN_PASSWORD": password}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    assert "every March" in done.stdout, done.stderr
+
+
+def test_the_program_on_the_page_is_a_command_of_ours() -> None:
+    match = re.search(r'"args": (\[.*?\])', CLIENTS)
+    assert match
+    assert build_parser().parse_args(json.loads(match[1])).command == "stdio"
 
 
 def test_the_plugins_page_names_its_skills_and_no_other() -> None:

@@ -15,7 +15,7 @@ from passageway_cli.doctor import machine
 from passageway_cli.doctor.finding import Finding, State, counted
 from passageway_cli.doctor.server import TIMEOUT_S, report_findings, server
 from passageway_cli.doctor.sign_in import sign_in
-from passageway_cli.own_server import own_client
+from passageway_cli.own_server import own_client, own_password
 
 _STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "bold red", State.SKIPPED: "dim"}
 
@@ -54,7 +54,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
         yield machine.model(settings, config)
         yield from machine.index_files(settings, config)
     if settings.base_url is not None:
-        yield from sign_in(settings.base_url, settings.password)
+        yield from sign_in(settings.base_url, own_password(settings))
 
 
 def print_finding(finding: Finding, console: Console) -> None:

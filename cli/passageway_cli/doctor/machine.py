@@ -17,6 +17,8 @@ from passageway.errors import EmbedderError, ModelError, PassagewayError, Settin
 from passageway.protocol import Connector
 from passageway.settings import Settings
 from passageway_cli.doctor.finding import Finding, counted, failed, ok, warning
+from passageway_cli.init import PASSWORD_FILE
+from passageway_cli.own_server import own_password
 from passageway_embed.make import make_embedder
 from passageway_embed.packages import installed_package
 from passageway_query.search import Search
@@ -48,24 +50,31 @@ def configuration(settings: Settings) -> tuple[Config | None, Finding]:
 def password(settings: Settings, environ: Mapping[str, str]) -> Finding:
     """Whether there is a password, and whether others can read or guess it."""
     what = "password"
-    if not settings.password:
+    known = own_password(settings)
+    if not known:
         return failed(
             what,
             "none is set",
             "set PASSAGEWAY_LOGIN_PASSWORD_FILE to the file that `passageway init` writes, here as for the server",
         )
-    named = environ.get("PASSAGEWAY_LOGIN_PASSWORD_FILE")
-    if named and not environ.get("PASSAGEWAY_LOGIN_PASSWORD"):
-        file = Path(named).expanduser()
-        if _readable_by_others(file):
-            return warning(what, f"{file} can be read by other users", f"chmod 600 {file}")
-    if settings.base_url and len(settings.password) < SHORT_PASSWORD_CHARS:
+    file = _password_file(settings, environ)
+    if file is not None and _readable_by_others(file):
+        return warning(what, f"{file} can be read by other users", f"chmod 600 {file}")
+    if settings.base_url and len(known) < SHORT_PASSWORD_CHARS:
         return warning(
             what,
-            f"it has {len(settings.password)} characters, and the server has a public address",
+            f"it has {len(known)} characters, and the server has a public address",
             f"take one of {SHORT_PASSWORD_CHARS} characters or more; `passageway init` makes one",
         )
-    return ok(what, f"set, {len(settings.password)} characters")
+    return ok(what, f"of {file}" if file else "of the environment")
+
+
+def _password_file(settings: Settings, environ: Mapping[str, str]) -> Path | None:
+    """The file that the password is from; None when it is the environment's own."""
+    if environ.get("PASSAGEWAY_LOGIN_PASSWORD"):
+        return None
+    named = environ.get("PASSAGEWAY_LOGIN_PASSWORD_FILE")
+    return Path(named).expanduser() if named else settings.config_path.parent / PASSWORD_FILE
 
 
 def _readable_by_others(file: Path) -> bool:

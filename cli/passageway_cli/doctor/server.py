@@ -8,8 +8,8 @@ import httpx
 
 from passageway.settings import Settings
 from passageway_cli.doctor.finding import Finding, counted, failed, ok, skipped, warning
-from passageway_cli.own_server import local_url, with_password
-from passageway_cli.rpc import ToolCall
+from passageway_cli.own_server import local_url, own_password, with_password
+from passageway_cli.rpc import headers_for, tool_call
 
 TIMEOUT_S = 20
 """A report may wait for a model that is being loaded."""
@@ -52,13 +52,13 @@ def _version(url: str, version: str, settings: Settings) -> Finding:
 
 def _password(settings: Settings, http: httpx.Client, url: str) -> Iterator[Finding]:
     """Whether hook and MCP are open to our password."""
-    if not settings.password:
+    if not own_password(settings):
         yield skipped("hook", "there is no password to try")
         yield skipped("mcp", "there is no password to try")
         return
-    opened, call = with_password(settings), ToolCall("status")
+    opened, call = with_password(settings), tool_call("status")
     yield _door("hook", http.post(f"{url}/recall", json={"prompt": "ok"}, auth=opened))
-    yield _door("mcp", http.post(f"{url}/mcp", json=call.body(), headers=call.headers(), auth=opened))
+    yield _door("mcp", http.post(f"{url}/mcp", json=call, headers=headers_for(call), auth=opened))
 
 
 def _door(what: str, reply: httpx.Response) -> Finding:

@@ -15,7 +15,7 @@ import httpx
 import truststore
 
 from passageway_cli.doctor.finding import Finding, failed, ok, skipped, warning
-from passageway_cli.rpc import ToolCall, result_of
+from passageway_cli.rpc import headers_for, result_of, tool_call
 
 TIMEOUT_S = 10
 """What claude.ai waits for discovery, registration and tokens."""
@@ -91,8 +91,8 @@ class SignIn:
 
     def refusal(self) -> str:
         """401 without a token, saying where to read on."""
-        call = ToolCall("status")
-        reply = self._ask("POST", f"{self._base_url}/mcp", json=call.body(), headers=call.headers())
+        call = tool_call("status")
+        reply = self._ask("POST", f"{self._base_url}/mcp", json=call, headers=headers_for(call))
         if reply.status_code != 401:
             raise _odd(reply, "401")
         challenge = reply.headers.get("www-authenticate", "")
@@ -224,9 +224,9 @@ class SignIn:
         return f"good for {tokens.get('expires_in')} s"
 
     def _call(self) -> httpx.Response:
-        call = ToolCall("status")
-        headers = {**call.headers(), "Authorization": f"Bearer {self._tokens['access_token']}"}
-        return self._ask("POST", f"{self._base_url}/mcp", json=call.body(), headers=headers)
+        call = tool_call("status")
+        headers = {**headers_for(call), "Authorization": f"Bearer {self._tokens['access_token']}"}
+        return self._ask("POST", f"{self._base_url}/mcp", json=call, headers=headers)
 
     def _revoke(self) -> httpx.Response:
         form = {"token": self._tokens["refresh_token"], "client_id": self._client_id}
