@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import tomllib
 import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -117,6 +118,11 @@ def test_the_image_sets_what_compose_leaves_to_it() -> None:
     assert environment["PASSAGEWAY_CONFIG"] == "/config/passageway.toml"
     assert environment["PASSAGEWAY_MODEL_DIR"] == "/models/e5-small"
     assert environment["ORT_DISABLE_TELEMETRY"] == "1"
+
+
+def test_the_image_says_the_version_that_it_holds() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nARG VERSION={version} " in DOCKERFILE
 
 
 def free_port() -> int:

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import uvicorn
@@ -70,15 +70,22 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: FastAPI, listener: socket.socket, stop: asyncio.Event) -> None:
-    """Serve the application on the socket until `stop`, then let open requests finish for a moment."""
+async def serve(
+    app: FastAPI, listener: socket.socket, stop: asyncio.Event, *, trusted_proxies: Sequence[str] = ()
+) -> None:
+    """Serve the application on the socket until `stop`, then let open requests finish for a moment.
+
+    A client behind a trusted proxy counts by the last address in X-Forwarded-For that is no such proxy's: earlier ones
+    may be made up. Without such a proxy the header means nothing.
+    """
     config = uvicorn.Config(
         app,
         log_config=None,
         access_log=False,
         lifespan="on",
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
         timeout_graceful_shutdown=GRACE_S,
     )
     server = _Server(config)

@@ -66,14 +66,14 @@ def serve_questions(settings: Settings, config: Config, embedder: Embedder, *fur
     with contextlib.closing(Search(settings.data_dir, embedder)) as search:
         app = create_query_app(settings, search, connectors=names)
         logger.info("listening on http://%s:%d", settings.host, settings.port)
-        return run(partial(serve, app, listener), *further)
+        return run(partial(serve, app, listener, trusted_proxies=settings.trusted_proxies), *further)
 
 
 def _serve_problem(settings: Settings, problem: SettingsError) -> int:
     """Stay up and say what is wrong, so that a client can ask for the reason."""
     logger.error("%s", problem)
     app = create_query_app(settings, None, config_error=str(problem))
-    return run(partial(serve, app, listen(settings.host, settings.port)))
+    return run(partial(serve, app, listen(settings.host, settings.port), trusted_proxies=settings.trusted_proxies))
 
 
 def _config(settings: Settings) -> Config | SettingsError:

@@ -1,5 +1,6 @@
 """Environment variables: one table that the program, the docs page and its test all read."""
 
+import ipaddress
 import os
 import re
 import sys
@@ -48,6 +49,11 @@ VARIABLES = (
     Variable("PASSAGEWAY_HOST", "`127.0.0.1`", "The address to listen on"),
     Variable("PASSAGEWAY_PORT", "`8082`", "The port to listen on"),
     Variable("PASSAGEWAY_ALLOWED_HOSTS", "unset", "Further host names a request may be for, separated by commas"),
+    Variable(
+        "PASSAGEWAY_TRUSTED_PROXIES",
+        "unset",
+        "Addresses or networks of proxies, separated by commas; their word for a client's address is taken",
+    ),
     Variable("PASSAGEWAY_EMBED_PORT", "`8182`", "The loopback port of `passageway embed`"),
     Variable("PASSAGEWAY_EMBED_WORKERS", "`1`", "Threads that embed passages: 1, or 2 for a first import"),
     Variable("PASSAGEWAY_POLL_SECONDS", "`60`", "Seconds between two polls for changes"),
@@ -85,6 +91,7 @@ class Settings:
     port: int
     base_url: str | None
     allowed_hosts: tuple[str, ...]
+    trusted_proxies: tuple[str, ...]
     embed_port: int
     embed_workers: int
     poll_s: float
@@ -153,7 +160,8 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         host=environ.get("PASSAGEWAY_HOST") or "127.0.0.1",
         port=_port(environ, "PASSAGEWAY_PORT", 8082),
         base_url=_base_url(environ),
-        allowed_hosts=tuple(h.strip() for h in environ.get("PASSAGEWAY_ALLOWED_HOSTS", "").split(",") if h.strip()),
+        allowed_hosts=_listed(environ, "PASSAGEWAY_ALLOWED_HOSTS"),
+        trusted_proxies=_networks(environ, "PASSAGEWAY_TRUSTED_PROXIES"),
         embed_port=_port(environ, "PASSAGEWAY_EMBED_PORT", 8182),
         embed_workers=int(_number(environ, "PASSAGEWAY_EMBED_WORKERS", 1, low=1, high=2)),
         poll_s=_number(environ, "PASSAGEWAY_POLL_SECONDS", 60, low=0.05),
@@ -200,6 +208,19 @@ def _number(environ: Mapping[str, str], name: str, default: float, *, low: float
         limits = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
         raise SettingsError(f"{name} is {value!r}, expected a number {limits}")
     return number
+
+
+def _listed(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    return tuple(entry.strip() for entry in environ.get(name, "").split(",") if entry.strip())
+
+
+def _networks(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    for entry in (entries := _listed(environ, name)):
+        try:
+            ipaddress.ip_network(entry)
+        except ValueError as error:
+            raise SettingsError(f"{name}: {error}; expected addresses such as 127.0.0.1 or 172.16.0.0/12") from error
+    return entries
 
 
 def _port(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -37,6 +37,9 @@ def test_an_instance_name_that_could_not_be_a_folder_is_refused(name: str) -> No
     [
         ("PASSAGEWAY_PORT", "http"),
         ("PASSAGEWAY_PORT", "70000"),
+        ("PASSAGEWAY_TRUSTED_PROXIES", "127.0.0.1, caddy"),
+        ("PASSAGEWAY_TRUSTED_PROXIES", "*"),
+        ("PASSAGEWAY_TRUSTED_PROXIES", "10.0.0.1/8"),
         ("PASSAGEWAY_PORT", "٨٠٨٢"),
         ("PASSAGEWAY_POLL_SECONDS", "soon"),
         ("PASSAGEWAY_POLL_SECONDS", "nan"),
