@@ -69,10 +69,16 @@ VARIABLES = (
         "neutral text",
         "What a client reads when it connects, cut at 2,048 characters",
     ),
+    Variable(
+        "PASSAGEWAY_CHATGPT_TOOLS",
+        "`off`",
+        "`on` adds the tools `search` and `fetch` in the form that ChatGPT asks for",
+    ),
     Variable("PASSAGEWAY_LOG_LEVEL", "`INFO`", "DEBUG, INFO, WARNING or ERROR"),
     Variable("APP_VERSION", "the installed version", "The version that `/health` and `status` report"),
 )
 
+_SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -99,6 +105,7 @@ class Settings:
     refresh_grace_s: float
     tool_description: str | None
     instructions: str | None
+    chatgpt_tools: bool
     log_level: str
     version: str
 
@@ -169,6 +176,7 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         refresh_grace_s=_number(environ, "PASSAGEWAY_REFRESH_GRACE_SECONDS", 60, low=0, high=30 * 86_400),
         tool_description=environ.get("PASSAGEWAY_TOOL_DESCRIPTION") or None,
         instructions=environ.get("PASSAGEWAY_INSTRUCTIONS") or None,
+        chatgpt_tools=_switch(environ, "PASSAGEWAY_CHATGPT_TOOLS"),
         log_level=log_level,
         version=environ.get("APP_VERSION") or __version__,
     )
@@ -221,6 +229,13 @@ def _networks(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
         except ValueError as error:
             raise SettingsError(f"{name}: {error}; expected addresses such as 127.0.0.1 or 172.16.0.0/12") from error
     return entries
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = (environ.get(name) or "off").lower()
+    if value not in _SWITCHES:
+        raise SettingsError(f"{name} is {value!r}, expected on or off")
+    return _SWITCHES[value]
 
 
 def _port(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -4,8 +4,8 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
@@ -15,6 +15,9 @@ import numpy as np
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from passageway.embedder import EmbedderInfo, Kind, Vectors
 from passageway.errors import EmbedderError
@@ -259,6 +262,22 @@ def standing(standing_url: str) -> Iterator[httpx.Client]:
     """A client of the shared service."""
     with httpx.Client(base_url=standing_url, timeout=20) as client:
         yield client
+
+
+@asynccontextmanager
+async def connected(url: str, mode: str = "auto") -> AsyncIterator[Client]:
+    """The official client with the password, in the newest era or (`legacy`) the one before it."""
+    async with (
+        create_mcp_http_client(headers=AUTH) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="session")
+def connect() -> Callable[..., AbstractAsyncContextManager[Client]]:
+    """`connect(url)`, or `connect(url, "legacy")`: the official client, connected."""
+    return connected
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,10 @@ from passageway_cli.parser import build_parser
 from passageway_query import guard, hook, render
 from passageway_query.answer import SilenceReason
 from passageway_query.auth import store
-from passageway_query.mcp import Tools
+from passageway_query.mcp_prompts import Prompts
 from passageway_query.prompts import MAX_PROMPT_CHARS
+from passageway_query.resources import TEMPLATE
+from passageway_query.tools import Tools
 from passageway_query.wire import Health, SourceHealth
 
 ROOT = Path(__file__).parents[2]
@@ -55,6 +57,15 @@ def test_every_reason_of_silence_is_on_the_page() -> None:
 def test_every_argument_of_recall_is_on_the_page() -> None:
     shown = re.findall(r"^\| `(\w+)` \|", MCP.partition("| Argument |")[2].partition("\n\n")[0], re.MULTILINE)
     assert shown == [name for name in Tools.recall.__annotations__ if name != "return"]
+
+
+def test_the_prompts_on_the_page_are_those_that_are_offered() -> None:
+    shown = re.findall(r"^\| `(\w+)` \| (.*?):", MCP.partition("| Prompt |")[2].partition("\n\n")[0], re.MULTILINE)
+    for name, arguments in shown:
+        own = [name for name in getattr(Prompts, name).__annotations__ if name != "return"]
+        assert arguments == ", ".join(f"`{argument}`" for argument in own)
+    assert len(shown) == 2
+    assert TEMPLATE.replace("{?part}", "") in MCP
 
 
 def test_the_prompt_on_the_page_is_one_that_the_hook_takes(standing: httpx.Client, auth: dict[str, str]) -> None:

@@ -3,24 +3,33 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from urllib.parse import quote, unquote
 
+from mcp.types import ResourceLink
 from pydantic import BaseModel
 
 from passageway_query.answer import Answer, Hit, OpenedItem, Related, SilenceReason
 from passageway_query.wire import NOTICE, OpenResult, Passage, RecallResult, RelatedItem, Silence
 
 # Claude Code puts a result over 25,000 tokens or 50,000 characters into a file that the model has to go and read.
-# The limit counts bytes as they travel, text and structure together, non-ASCII characters escaped.
+# The limit counts bytes as they travel, text, structure and links together, non-ASCII characters escaped.
 MAX_ANSWER_BYTES = 60_000
-# A part goes out twice, as text and as structure, beside its title and place.
-PART_BYTES = 24_000
+# A part goes out twice, as text and as structure, beside its title and place; the text may be JSON itself, in which
+# every quotation mark and line break takes twice the room.
+PART_BYTES = 18_000
 # Titles, places and labels may be of any length in a source; no reader needs more of them than this.
 _MAX_LINE = 300
 _MAX_URL = 2_000
 _MAX_LIST = 20
 _MAX_LISTED_ID = 500
 
+_MAX_DIGITS = 6
+
 TRAIL = " › "
+
+ITEM_URI = "passageway://item/"
+"""What the address of an item as a resource begins with; source and id follow, each percent-encoded."""
+ITEM_MIME_TYPE = "text/plain"
 
 SUGGESTIONS = {
     SilenceReason.NOTHING_INDEXED: "No source has anything indexed yet; the status tool says what is going on.",
@@ -46,6 +55,33 @@ def split_ref(ref: str) -> tuple[str, str] | None:
     return (source, item_id) if source and slash and item_id else None
 
 
+def item_uri(ref: str, part: int = 1) -> str | None:
+    """The address of an item, or of a part of it, among MCP's resources; None when its id makes it too long for one."""
+    source, item_id = split_ref(ref) or ("", "")
+    uri = f"{ITEM_URI}{quote(source, safe='')}/{quote(item_id, safe='')}" + (f"?part={part}" if part > 1 else "")
+    return uri if source and len(uri) <= _MAX_URL else None
+
+
+def split_uri(uri: str) -> tuple[str, int] | None:
+    """(item reference, part) of such an address; None when it is not one."""
+    path, _, query = uri.removeprefix(ITEM_URI).partition("?")
+    source, _, item_id = path.partition("/")
+    part = query.removeprefix("part=") if query else "1"
+    if not uri.startswith(ITEM_URI) or not (part.isascii() and part.isdigit()) or len(part) > _MAX_DIGITS:
+        return None
+    return item_ref(unquote(source), unquote(item_id)), int(part)
+
+
+def links(result: RecallResult) -> list[ResourceLink]:
+    """A link to each passage's item as a resource, in the order of the passages, each item once."""
+    uris = {passage.id: (item_uri(passage.id), passage.title) for passage in result.passages}
+    return [
+        ResourceLink(type="resource_link", uri=uri, name=title, mime_type=ITEM_MIME_TYPE)
+        for uri, title in uris.values()
+        if uri is not None
+    ]
+
+
 def passage(hit: Hit) -> Passage:
     """A hit as it travels."""
     return Passage(
@@ -69,7 +105,9 @@ def recall_result(answer: Answer) -> RecallResult:
         words_only=answer.keyword_only,
         problems=[_line(problem) for problem in answer.problems[:_MAX_LIST]],
     )
-    while wire_bytes(recall_text(result), result) > MAX_ANSWER_BYTES and (result.related or result.passages):
+    while wire_bytes(recall_text(result), result, *links(result)) > MAX_ANSWER_BYTES and (
+        result.related or result.passages
+    ):
         result = _smaller(result)
     return result
 

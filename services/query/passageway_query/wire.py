@@ -68,6 +68,30 @@ class OpenResult(_Wire):
     text: str
 
 
+class FoundItem(_Wire):
+    """An item that fits."""
+
+    id: str
+    title: str
+    url: str
+
+
+class SearchResult(_Wire):
+    """What ChatGPT reads of a search: items alone, best first."""
+
+    results: list[FoundItem]
+
+
+class FetchResult(_Wire):
+    """What ChatGPT reads of an item."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: dict[str, str] = {}
+
+
 class SourceHealth(_Wire):
     """One source as `/health` and `status` show it."""
 
