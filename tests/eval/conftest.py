@@ -64,6 +64,7 @@ def subject(outcome: MakeOutcome) -> Callable[..., Subject]:
             dimension=64,
             load_s=0.25,
             index_s=20.94,
+            index_kept=False,
             sources=(IndexedSource("notes", 30, 818), IndexedSource("wiki", 1, 1)),
             measured=measured,
             sweep=sweep,

@@ -207,9 +207,10 @@ def test_a_kept_index_is_brought_up_to_date_and_not_built_again(project: Project
     kept = project.folder / "kept"
     assert project.eval("--data-dir", str(kept)) == 0
     fetches = sum(call.startswith("fetch") for call in project.calls)
-    assert project.eval("--data-dir", str(kept)) == 0
+    assert project.report("--data-dir", str(kept))["index"]["kept"] is True
     assert sum(call.startswith("fetch") for call in project.calls) == fetches == 1
     assert (kept / "notes.db").exists()
+    assert "an earlier index brought up to date in" in (project.folder / "out/report.md").read_text(encoding="utf-8")
 
 
 def test_a_kept_index_of_another_model_is_refused_and_stays_as_it_is(

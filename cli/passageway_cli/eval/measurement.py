@@ -73,9 +73,10 @@ class CaseResult:
 class Subject:
     """What was measured: a model, its index, and the figures at its own threshold and at those of a sweep.
 
-    `name` is the candidate's in a comparison, else empty. `recall_at_10` is of the ranking before the gate. `right`
-    has a flag a case, in their order. `cases` is empty unless they are to be reported. `sweep` is empty without one;
-    with one it holds the subject's own threshold too, in ascending order.
+    `name` is the candidate's in a comparison, else empty. `index_kept`: the index was there before and was only brought
+    up to date. `sweep` is empty without one; with one it holds the subject's own threshold too, in ascending order.
+    `recall_at_10` is of the ranking before the gate. `right` has a flag a case, in their order. `cases` is empty unless
+    they are to be reported.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Subject:
     dimension: int
     load_s: float
     index_s: float
+    index_kept: bool
     sources: tuple[IndexedSource, ...]
     measured: Measurement
     sweep: tuple[Measurement, ...]

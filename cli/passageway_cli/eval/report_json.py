@@ -50,6 +50,7 @@ def _subject(subject: Subject) -> dict[str, Any]:
         "embedder": {"name": subject.embedder, "dimension": subject.dimension, "load_s": round(subject.load_s, 3)},
         "index": {
             "build_s": round(subject.index_s, 3),
+            "kept": subject.index_kept,
             "sources": [{"name": s.name, "items": s.items, "sections": s.sections} for s in subject.sources],
         },
         **_measurement(subject.measured),

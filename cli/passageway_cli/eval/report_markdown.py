@@ -45,7 +45,8 @@ def run_line(report: RunReport) -> str:
 def index_line(report: RunReport) -> str:
     """The machine, the time to build the index, and what each source holds."""
     setting, subject = report.setting, report.subject
-    return f"{setting.machine} · index built in {seconds(subject.index_s)} ({sources_line(subject)})"
+    built = "an earlier index brought up to date" if subject.index_kept else "index built"
+    return f"{setting.machine} · {built} in {seconds(subject.index_s)} ({sources_line(subject)})"
 
 
 def sources_line(subject: Subject) -> str:

@@ -63,6 +63,7 @@ def started(name: str, config: EmbedderConfig, settings: Settings) -> Iterator[S
 
 def measure_subject(started: StartedEmbedder, config: Config, folder: Path, plan: Plan, console: Console) -> Subject:
     """The figures of this embedder. Raises SourceFailedError, or EmbedderError when it fails on a question."""
+    kept = any(folder.glob("*.db"))
     sources, index_s = build_sources(config, folder, started.embedder, console)
     own = started.info.min_similarity if plan.threshold is None else plan.threshold
     thresholds = (own, *(value for value in plan.sweep if value != own))
@@ -77,6 +78,7 @@ def measure_subject(started: StartedEmbedder, config: Config, folder: Path, plan
         dimension=started.info.dimension,
         load_s=started.load_s,
         index_s=index_s,
+        index_kept=kept,
         sources=sources,
         measured=rounds[own].measured,
         sweep=tuple(rounds[value].measured for value in sorted(rounds)) if plan.sweep else (),
