@@ -13,11 +13,11 @@ from passageway_connector_confluence.testing import FakeConfluence
 from passageway_sdk.web.testing import Answer, Request
 
 EXAMPLES = 2000
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
+# One draw each: whatever is drawn value by value takes most of an example's time.
+ODD = [None, True, -1, 7, 10**30, 0.5, 1e300, "", " ", "x", "\0", "1", [], {}, [None], [[]], [{}], {"": None}, [7, "x"]]
+LETTERS = st.characters(codec="utf-8")
+WORDS = st.sampled_from(["", " ", "Keel", "a › b", "\n", "\ufeff", "\u202e", "Ärger", "<b>&amp;", "x" * 300]) | LETTERS
+JUNK = st.sampled_from(ODD) | WORDS
 TIMES = st.sampled_from(
     ["2026-03-10T17:20:00.000-04:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00", "?"]
 )
@@ -39,12 +39,10 @@ MARKUP = [
     ),
     *("<a href='/display/OPS/%FF'>", "<a href='//[x/spaces/A/pages/1'>", "&nbsp;", "&#0;", "&nosuch;", "<!--", "<?x"),
 ]
-BODIES = st.lists(st.sampled_from(MARKUP) | st.text(max_size=12), max_size=14).map("".join)
-LABEL = st.fixed_dictionaries({"name": st.text(max_size=5) | JUNK}, optional={"prefix": st.just("my") | JUNK})
+BODIES = st.lists(st.sampled_from(MARKUP) | LETTERS, max_size=14).map("".join)
+LABEL = st.fixed_dictionaries({"name": WORDS | JUNK}, optional={"prefix": st.just("my") | JUNK})
 LABELS = st.fixed_dictionaries({"results": st.lists(LABEL | JUNK, max_size=3) | JUNK})
-LINKS = st.fixed_dictionaries(
-    {}, optional={"webui": st.text(max_size=9) | JUNK, "base": st.just("https://w.test") | JUNK}
-)
+LINKS = st.fixed_dictionaries({}, optional={"webui": WORDS | JUNK, "base": st.just("https://w.test") | JUNK})
 PAGES = st.fixed_dictionaries(
     {
         "id": st.just("1") | st.sampled_from(["2", 1, "", "x", "٣"]) | JUNK,
@@ -53,9 +51,9 @@ PAGES = st.fixed_dictionaries(
         "version": st.fixed_dictionaries({"number": st.integers(0, 9) | JUNK}, optional={"when": TIMES | JUNK}) | JUNK,
     },
     optional={
-        "title": st.text(max_size=12) | JUNK,
+        "title": WORDS | JUNK,
         "status": st.just("current") | JUNK,
-        "ancestors": st.lists(st.fixed_dictionaries({"title": st.text(max_size=6) | JUNK}) | JUNK, max_size=6) | JUNK,
+        "ancestors": st.lists(st.fixed_dictionaries({"title": WORDS | JUNK}) | JUNK, max_size=6) | JUNK,
         "metadata": st.fixed_dictionaries({"labels": LABELS | JUNK}) | JUNK,
         "body": st.fixed_dictionaries({"storage": st.fixed_dictionaries({"value": BODIES | JUNK}) | JUNK}) | JUNK,
         "_links": LINKS | JUNK,

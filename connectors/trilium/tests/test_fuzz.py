@@ -13,11 +13,11 @@ from passageway_connector_trilium.testing import FakeTrilium
 from passageway_sdk.web.testing import Answer, Request
 
 EXAMPLES = 2000
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
+# One draw each: whatever is drawn value by value takes most of an example's time.
+ODD = [None, True, -1, 7, 10**30, 0.5, 1e300, "", " ", "x", "\0", "1", [], {}, [None], [[]], [{}], {"": None}, [7, "x"]]
+LETTERS = st.characters(codec="utf-8")
+WORDS = st.sampled_from(["", " ", "Keel", "a › b", "\n", "\ufeff", "\u202e", "Ärger", "<b>&amp;", "x" * 300]) | LETTERS
+JUNK = st.sampled_from(ODD) | WORDS
 IDS = st.sampled_from(["k1", "p1", "root", "none", "_hidden", "a/b", ""])
 TIMES = st.sampled_from(
     ["2026-01-31 22:30:00.000Z", "0001-01-01 00:00:00.000+1400", "9999-12-31 23:59:59.999-1200", "?"]
@@ -30,10 +30,10 @@ ATTRIBUTES = st.fixed_dictionaries(
 NOTES = st.fixed_dictionaries(
     {"noteId": st.just("k1") | IDS | JUNK, "type": st.sampled_from(["text", "code"]) | JUNK},
     optional={
-        "title": st.text(max_size=12) | JUNK,
-        "mime": st.text(max_size=12) | JUNK,
+        "title": WORDS | JUNK,
+        "mime": WORDS | JUNK,
         "isProtected": st.booleans() | JUNK,
-        "blobId": st.text(max_size=12) | JUNK,
+        "blobId": WORDS | JUNK,
         "utcDateModified": TIMES | JUNK,
         "dateModified": TIMES | JUNK,
         "parentNoteIds": st.lists(IDS | JUNK, max_size=3) | JUNK,
@@ -63,7 +63,7 @@ TAGS += [
     "<section class='include-note'>",
 ]
 CONTENTS = (
-    st.lists(st.sampled_from(TAGS) | st.text(max_size=20), max_size=12)
+    st.lists(st.sampled_from(TAGS) | LETTERS, max_size=12)
     .map("".join)
     .map(lambda text: text.encode("utf-8", "replace"))
 )
