@@ -108,7 +108,8 @@ def test_every_setting_that_the_image_leaves_open_can_be_given(text: str) -> Non
     for service in compose(text)["services"].values():
         given |= service.get("environment", {}).keys()
     # An instance is a container of its own.
-    assert given == {variable.name for variable in VARIABLES} - FIXED_BY_THE_IMAGE - {"PASSAGEWAY_INSTANCE"}
+    open_ones = {variable.name for variable in VARIABLES} - FIXED_BY_THE_IMAGE - {"PASSAGEWAY_INSTANCE"}
+    assert given == open_ones, "a new variable belongs into compose.yaml: at its service, and at the commented one"
 
 
 def test_the_image_sets_what_compose_leaves_to_it() -> None:
