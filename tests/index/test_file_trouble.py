@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from passageway.errors import IndexDamagedError, StorageError
 from passageway.index.writer import IndexWriter, PreparedItem
@@ -81,6 +83,69 @@ def test_a_keyword_index_that_lost_its_root_is_found_at_the_next_store(path: Pat
             writer.store([prepare("b")])
     assert path.with_name("notes.db.damaged").exists()
     assert stored(path) == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM items",
+        "DELETE FROM sections WHERE id = 1",
+        "DELETE FROM vectors WHERE section = 1",
+        "DELETE FROM words WHERE rowid = 1",
+        "DELETE FROM words_config",
+        "DELETE FROM file",
+        "DELETE FROM source",
+        "DROP TABLE changes",
+        "DROP VIEW passages",
+        "UPDATE items SET path = '{'",
+        "UPDATE items SET labels = '[1]'",
+        "UPDATE items SET title = x'00ff'",
+        "UPDATE items SET title = CAST(x'54ff' AS TEXT)",
+        "UPDATE items SET weight = -1",
+        "UPDATE sections SET text = 'another text'",
+        "UPDATE vectors SET codes = x'00'",
+        "UPDATE vectors SET scale = 1e300",
+        "UPDATE source SET state = 'happy'",
+    ],
+)
+def test_a_file_that_lost_or_changed_a_row_is_set_aside(path: Path, prepare: Prepare, statement: str) -> None:
+    build(path, *(prepare(str(number), "Tea", (None, "leaf")) for number in range(3)))
+    change(path, statement)
+    assert stored(path) == {}
+    assert path.with_name("notes.db.damaged").exists()
+
+
+def test_damage_that_comes_while_the_file_is_open_is_found_by_a_check(path: Path, prepare: Prepare) -> None:
+    with IndexWriter.open(path) as writer:
+        writer.use_model("test-model", 16)
+        writer.store([prepare("a", "Tea", (None, "leaf"))])
+        writer.check()
+        change(path, "UPDATE sections SET text = 'another text'")
+        with pytest.raises(IndexDamagedError, match=r"notes\.db: the index is damaged"):
+            writer.check()
+    assert path.with_name("notes.db.damaged").exists()
+
+
+ANY_TEXT = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("ßİıﬁ停车\x00 \n\u0301a_.")))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from("abc"), ANY_TEXT, st.lists(ANY_TEXT, max_size=3)), max_size=8))
+def test_whatever_a_sync_writes_passes_the_check(
+    tmp_path_factory: pytest.TempPathFactory, prepare: Prepare, edits: list[tuple[str, str, list[str]]]
+) -> None:
+    path = tmp_path_factory.mktemp("index") / "notes.db"
+    with IndexWriter.open(path) as writer:
+        writer.use_model("test-model", 16)
+        for item_id, title, texts in edits:
+            writer.store([prepare(item_id, title or "t", *((title or None, text) for text in texts), path=(title,))])
+            writer.check()
+        writer.remove(["a"])
+        writer.finish()
+        writer.check()
+        kept = writer.versions()
+    assert stored(path) == kept
+    assert not path.with_name("notes.db.damaged").exists()
 
 
 def test_the_file_set_aside_last_takes_the_place_of_an_earlier_one(path: Path) -> None:

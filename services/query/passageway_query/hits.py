@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from passageway.index.reader import ItemRow, PassageRow
+from passageway.index.trouble import lost_rows
 from passageway.passages import estimated_tokens
 from passageway_query.answer import MAX_HITS, Hit, Related
 from passageway_query.excerpt import excerpt, shares
-from passageway_query.postings import asked
+from passageway_query.postings import SourceFailed, asked
 from passageway_query.ranking import Ranked, RankedItems
 from passageway_query.rows import Mask
 from passageway_query.sources import Source, Sources
@@ -31,8 +32,12 @@ def read_best(ranked: RankedItems) -> list[Found]:
 
 
 def read_passage(entry: Ranked) -> PassageRow | None:
-    """The text of a ranked section and its item. Raises SourceFailed."""
-    return asked(entry.source, lambda reader: reader.passage(entry.section))
+    """The text of a ranked section and its item, None if its source has a problem already. Raises SourceFailed."""
+    passage = asked(entry.source, lambda reader: reader.passage(entry.section))
+    if passage is None and entry.source.problem is None:
+        # Rows and texts are of one moment, so a row without its text is no removal.
+        raise SourceFailed(entry.source, lost_rows(entry.source.path))
+    return passage
 
 
 def hits_of(found: Sequence[Found]) -> tuple[Hit, ...]:

@@ -16,6 +16,7 @@ from passageway.index.layout import SUFFIX
 from passageway.index.news import ItemRows, Model, News, Place, SectionRows
 from passageway.index.reader import IndexReader
 from passageway.index.state import SourceState
+from passageway.index.trouble import lost_rows
 from passageway_query.column import Ascending, Column
 from passageway_query.rows import Rows
 
@@ -193,6 +194,7 @@ class Sources:
 
     def _take_in(self, source: Source, news: News) -> None:
         if news.whole:
+            news.check_whole()
             self._forget_rows(source)
         if self.model is None and news.model is not None:
             self._start_anew(news.model)
@@ -208,7 +210,10 @@ class Sources:
         self._add_items(source, news.items())
         first = self.rows.count
         for sections in news.sections():
-            numbers = self.rows.append(sections, source.number, source.items.find(sections.item))
+            items = source.items.find(sections.item)
+            if (items < 0).any():
+                raise lost_rows(source.path)
+            numbers = self.rows.append(sections, source.number, items)
             source.sections.append(sections.section, numbers)
         if self.rows.count > first:
             self.segments.append(Segment(first, source.number, source.place.section))

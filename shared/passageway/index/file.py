@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import IO
 
 from passageway.errors import IndexDamagedError, StorageError
-from passageway.index.layout import APPLICATION_ID, BUSY_TIMEOUT_MS, SCHEMA_VERSION, damaged_path
+from passageway.index.check import check_version, check_whole
+from passageway.index.layout import BUSY_TIMEOUT_MS, damaged_path
 from passageway.index.schema import migrate
-from passageway.index.trouble import DAMAGE, check_keywords, storage_errors
+from passageway.index.trouble import DAMAGE, storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -61,11 +62,20 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     with storage_errors(path):
         try:
             return _open(path)
-        except (sqlite3.DatabaseError, IndexDamagedError) as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError, IndexDamagedError) as error:
             if not _is_damage(error):
                 raise
             set_aside(path, str(error))
         return _open(path)
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file from every other one on this machine; None when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def set_aside(path: Path, reason: str) -> None:
@@ -82,22 +92,12 @@ def set_aside(path: Path, reason: str) -> None:
     logger.warning("%s: not a usable index (%s); set aside as %s and built anew", path, reason, target.name)
 
 
-def check_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises IndexDamagedError or sqlite3.DatabaseError for a file that is not a whole index of this version."""
-    application_id = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if application_id != APPLICATION_ID or not 0 < version <= SCHEMA_VERSION:
-        raise IndexDamagedError(f"{path}: a database of another program or of a later version")
-    check_keywords(connection, path)
-    finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if finding != "ok":
-        raise IndexDamagedError(f"{path}: {finding}")
-
-
 def _is_damage(error: Exception) -> bool:
     # SQLITE_ERROR here is a table or column that should be there and is not.
     name = getattr(error, "sqlite_errorname", "")
-    return isinstance(error, IndexDamagedError) or name.startswith(DAMAGE) or name == "SQLITE_ERROR"
+    return (
+        isinstance(error, IndexDamagedError | UnicodeDecodeError) or name.startswith(DAMAGE) or name == "SQLITE_ERROR"
+    )
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -108,11 +108,13 @@ def _open(path: Path) -> sqlite3.Connection:
             # Can be set only before the first page is written; `give_back_pages` needs it.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection = _logged_ahead(connection, path)
-        if not empty:
-            check_whole(connection, path)
         # Deleted text is overwritten where that costs no further write.
         connection.execute("PRAGMA secure_delete = FAST")
+        if not empty:
+            check_version(connection, path)
         migrate(connection)
+        if not empty:
+            check_whole(connection, path)
     except BaseException:
         connection.close()
         raise

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from passageway.errors import IndexDamagedError
 from passageway.index.bindings import marks, parts
-from passageway.index.state import SourceState
-from passageway.index.trouble import storage_errors
+from passageway.index.state import STATE_COLUMNS, SourceState, source_state
+from passageway.index.trouble import contents_errors, lost_rows
 from passageway.index.vectors import Codes, from_blobs
 
 Numbers = NDArray[np.int64]
@@ -88,14 +87,19 @@ class News:
 
     def state(self) -> SourceState:
         """What the file says about its source."""
-        with storage_errors(self._path):
-            *rest, built = self._one('SELECT state, fetched, "of", error, heartbeat, last_success, built FROM source')
-        state, fetched, of, error, heartbeat, last_success = rest
-        return SourceState(state, fetched, of, error, heartbeat, last_success, bool(built))
+        with contents_errors(self._path):
+            return source_state(self._one(f"SELECT {STATE_COLUMNS} FROM source"))
+
+    def check_whole(self) -> None:
+        """Raises IndexDamagedError when a section lacks its vector: nothing would find it, and nobody would know."""
+        with contents_errors(self._path):
+            sections, vectors = self._one("SELECT (SELECT count(*) FROM sections), (SELECT count(*) FROM vectors)")
+        if sections != vectors:
+            raise lost_rows(self._path)
 
     def items(self) -> ItemRows:
         """Items that are new, by ascending number."""
-        with storage_errors(self._path):
+        with contents_errors(self._path):
             return _item_rows(
                 self._db.execute(
                     "SELECT id, weight FROM items WHERE id > ? ORDER BY id", (self._since.item,)
@@ -104,48 +108,47 @@ class News:
 
     def sections(self) -> Iterator[SectionRows]:
         """Sections that are new, by ascending number, some thousand at a time."""
-        with storage_errors(self._path):
+        with contents_errors(self._path):
             cursor = self._db.execute(f"{_VECTORS} WHERE section > ? ORDER BY section", (self._since.section,))
             while rows := cursor.fetchmany(_CHUNK):
                 yield self._section_rows(rows)
 
     def replaced(self) -> tuple[SectionRows, Numbers]:
         """Sections from before whose vectors are others now, and the numbers of those that are gone."""
-        known = self._logged("section", self._since.section)
-        rows = self._select(f"{_VECTORS} WHERE section IN", known)
-        gone = set(known) - {row[0] for row in rows}
-        return self._section_rows(rows), np.array(sorted(gone), dtype=np.int64)
+        with contents_errors(self._path):
+            known = self._logged("section", self._since.section)
+            rows = self._select(f"{_VECTORS} WHERE section IN", known)
+            gone = set(known) - {row[0] for row in rows}
+            return self._section_rows(rows), np.array(sorted(gone), dtype=np.int64)
 
     def changed_items(self) -> ItemRows:
         """Items from before that are still there and may have another weight, path or label now."""
-        return _item_rows(
-            self._select("SELECT id, weight FROM items WHERE id IN", self._logged("item", self._since.item))
-        )
+        with contents_errors(self._path):
+            return _item_rows(
+                self._select("SELECT id, weight FROM items WHERE id IN", self._logged("item", self._since.item))
+            )
 
     def _logged(self, column: str, up_to: int) -> list[int]:
         if self.whole:
             return []
         query = f"SELECT DISTINCT {column} FROM changes WHERE id > ? AND {column} <= ? ORDER BY {column}"
-        with storage_errors(self._path):
-            return [row[0] for row in self._db.execute(query, (self._since.change, up_to))]
+        return [row[0] for row in self._db.execute(query, (self._since.change, up_to))]
 
     def _select(self, query: str, numbers: Sequence[int]) -> list[Any]:
-        with storage_errors(self._path):
-            return [row for part in parts(numbers) for row in self._db.execute(f"{query} ({marks(part)})", part)]
+        return [row for part in parts(numbers) for row in self._db.execute(f"{query} ({marks(part)})", part)]
 
     def _section_rows(self, rows: Sequence[tuple[int, int, int, int, float, bytes]]) -> SectionRows:
         dimension = 0 if self.model is None else self.model.dimension
         current = [row[3] == self._number for row in rows]
         nothing = bytes(2 * dimension)
-        try:
-            codes = from_blobs(
-                [row[4] if is_current else 0.0 for row, is_current in zip(rows, current, strict=True)],
-                [row[5] if is_current else nothing for row, is_current in zip(rows, current, strict=True)],
-                dimension,
-            )
-        except ValueError as error:
-            raise IndexDamagedError(f"{self._path}: {error}; the next sync builds it anew") from error
+        codes = from_blobs(
+            [row[4] if is_current else 0.0 for row, is_current in zip(rows, current, strict=True)],
+            [row[5] if is_current else nothing for row, is_current in zip(rows, current, strict=True)],
+            dimension,
+        )
         section, item, length = (np.array([row[column] for row in rows], dtype=np.int64) for column in range(3))
+        if not np.isfinite(codes.scale).all() or (length < 0).any():
+            raise ValueError("a vector or a section has no length")
         return SectionRows(section, item, length, np.array(current, dtype=np.bool_), codes)
 
     def _model(self, number: int | None) -> Model | None:
@@ -163,6 +166,9 @@ class News:
 
 
 def _item_rows(rows: Sequence[tuple[int, float]]) -> ItemRows:
-    return ItemRows(
-        np.array([row[0] for row in rows], dtype=np.int64), np.array([row[1] for row in rows], dtype=np.float32)
-    )
+    weight = np.array([row[1] for row in rows], dtype=np.float64)
+    if not (weight >= 0).all():
+        raise ValueError("a weight is below 0")
+    # A source may give any finite weight, and the largest float32 outranks everything as well.
+    weight = np.minimum(weight, np.finfo(np.float32).max)
+    return ItemRows(np.array([row[0] for row in rows], dtype=np.int64), weight.astype(np.float32))

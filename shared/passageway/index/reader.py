@@ -6,10 +6,10 @@ log can always be emptied.
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -19,7 +19,9 @@ from passageway.index.bindings import marks, parts
 from passageway.index.layout import APPLICATION_ID, READ_CACHE_KB, READ_TIMEOUT_MS, SCHEMA_VERSION
 from passageway.index.news import Model, News, Numbers, Place
 from passageway.index.rows import entries_key
-from passageway.index.trouble import as_storage_error, check_keywords, storage_errors
+from passageway.index.trouble import as_storage_error, check_keywords, contents_errors, storage_errors
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class IndexReader:
         try:
             self._db.execute("BEGIN")
             version: int = self._db.execute("PRAGMA data_version").fetchone()[0]
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             self.end()
             raise as_storage_error(self.path, error) from error
         return version != self._data_version
@@ -103,14 +105,14 @@ class IndexReader:
 
         Vectors are those of `model`, or of the model the file was last written with when None.
         """
-        with storage_errors(self.path):
+        with contents_errors(self.path):
             self._data_version = self._db.execute("PRAGMA data_version").fetchone()[0]
             check_keywords(self._db, self.path)
             return News(self.path, self._db, since, model)
 
     def frequency(self, term: str) -> int:
         """The number of sections with the term, also those a reader of `news` has not seen; 0.04 µs a section."""
-        with storage_errors(self.path):
+        with contents_errors(self.path):
             row = self._db.execute("SELECT doc FROM temp.vocabulary WHERE term = ?", (term,)).fetchone()
             return 0 if row is None else int(row[0])
 
@@ -124,7 +126,7 @@ class IndexReader:
         if prefix:
             condition, bounds = "term >= ? AND term <= ?", [term, term + "\U0010ffff"]
         query = f"SELECT group_concat(doc * 4 + {_COLUMN_NUMBER}) FROM temp.instances WHERE {condition} AND doc > ?"
-        with storage_errors(self.path):
+        with contents_errors(self.path):
             text = self._db.execute(query, (*bounds, after)).fetchone()[0]
         if text is None:
             return _NOWHERE
@@ -134,7 +136,7 @@ class IndexReader:
     def has_since(self, term: str, after: int, *, prefix: bool = False) -> bool:
         """Whether the term stands in a section above `after`; FTS5 skips to it, whatever stands before."""
         query = f'"{term}"*' if prefix else f'"{term}"'
-        with storage_errors(self.path):
+        with contents_errors(self.path):
             return (
                 self._db.execute(
                     "SELECT 1 FROM words WHERE words MATCH ? AND rowid > ? LIMIT 1", (query, after)
@@ -144,28 +146,29 @@ class IndexReader:
 
     def passage(self, section: int) -> PassageRow | None:
         """The section with its item, None when it is gone."""
-        rows = self._rows(_PASSAGE, (section,))
-        return PassageRow(_item(rows[0][:9]), *rows[0][9:]) if rows else None
+        rows = self._rows(_PASSAGE, (section,), lambda row: PassageRow(_item(row[:9]), *_heading_and_text(row[9:])))
+        return rows[0] if rows else None
 
     def items(self, numbers: Sequence[int]) -> dict[int, ItemRow]:
         """The items that are still there, by number."""
         found: dict[int, ItemRow] = {}
         for part in parts(numbers):
-            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id IN ({marks(part)})", part)
-            found.update((row[0], _item(row)) for row in rows)
+            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE id IN ({marks(part)})", part, _item)
+            found.update((item.number, item) for item in rows)
         return found
 
     def items_by_id(self, ids: Sequence[str]) -> dict[str, ItemRow]:
         """The items that are there, by the connector's id."""
         found: dict[str, ItemRow] = {}
         for part in parts(ids):
-            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE item_id IN ({marks(part)})", part)
-            found.update((row[1], _item(row)) for row in rows)
+            rows = self._rows(f"SELECT {_ITEM} FROM items WHERE item_id IN ({marks(part)})", part, _item)
+            found.update((item.id, item) for item in rows)
         return found
 
     def text(self, item: int) -> list[tuple[str | None, str]]:
         """Heading and text of the item's sections, in order."""
-        return self._rows("SELECT heading, text FROM sections WHERE item = ? ORDER BY position", (item,))
+        query = "SELECT heading, text FROM sections WHERE item = ? ORDER BY position"
+        return self._rows(query, (item,), _heading_and_text)
 
     def matching_items(self, path: str, label: str, updated_after_s: float | None) -> Numbers:
         """Numbers of the items that pass the filters, ascending; `""` and None let everything pass.
@@ -185,22 +188,24 @@ class IndexReader:
             conditions.append("updated_s >= ?")
             values.append(updated_after_s)
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        rows = self._rows(f"SELECT id FROM items{where} ORDER BY id", values)
-        return np.array([row[0] for row in rows], dtype=np.int64)
+        numbers = self._rows(f"SELECT id FROM items{where} ORDER BY id", values, lambda row: int(row[0]))
+        return np.array(numbers, dtype=np.int64)
 
     def counts(self) -> tuple[int, int]:
         """Items and sections in the file."""
-        ((items, sections),) = self._rows("SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM sections)", ())
+        query = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM sections)"
+        ((items, sections),) = self._rows(query, (), tuple)
         return items, sections
 
     def labels(self) -> set[str]:
         """Every label of the source."""
-        rows = self._rows("SELECT DISTINCT labels FROM items WHERE labels != '[]'", ())
-        return {label for (labels,) in rows for label in json.loads(labels)}
+        query = "SELECT DISTINCT labels FROM items WHERE labels != '[]'"
+        return set[str]().union(*self._rows(query, (), lambda row: _entries(row[0])))
 
-    def _rows(self, query: str, values: Sequence[object]) -> list[Any]:
-        with storage_errors(self.path):
-            return self._db.execute(query, values).fetchall()
+    def _rows(self, query: str, values: Sequence[object], make: Callable[[Any], _T]) -> list[_T]:
+        """What `make` makes of each row."""
+        with contents_errors(self.path):
+            return [make(row) for row in self._db.execute(query, values)]
 
     def _check(self) -> None:
         application_id = self._db.execute("PRAGMA application_id").fetchone()[0]
@@ -213,12 +218,23 @@ class IndexReader:
 
 
 def _item(row: Sequence[Any]) -> ItemRow:
-    number, item_id, title, url, weight, path, links, labels, updated = row
-    return ItemRow(number, item_id, title, url, weight, _entries(path), _entries(links), _entries(labels), updated)
+    number, *texts, weight, path, links, labels, updated = row
+    item_id, title, url = map(_text, texts)
+    lists = (_entries(path), _entries(links), _entries(labels))
+    return ItemRow(number, item_id, title, url, weight, *lists, None if updated is None else _text(updated))
+
+
+def _heading_and_text(row: Sequence[Any]) -> tuple[str | None, str]:
+    heading, text = row
+    return None if heading is None else _text(heading), _text(text)
+
+
+def _text(value: Any) -> str:
+    """The value. Raises TypeError for another kind, as which SQLite gives a text whose type was damaged."""
+    if not isinstance(value, str):
+        raise TypeError("a text is stored as something else")
+    return value
 
 
 def _entries(text: str) -> tuple[str, ...]:
-    try:
-        return () if text == "[]" else tuple(json.loads(text))
-    except ValueError as error:
-        raise IndexDamagedError(f"an item holds {text[:40]!r} where a list should be; delete its file") from error
+    return () if text == "[]" else tuple(map(_text, json.loads(text)))

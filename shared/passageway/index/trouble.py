@@ -10,13 +10,14 @@ from passageway.errors import IndexDamagedError, StorageError
 DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
-def as_storage_error(path: Path, error: sqlite3.Error) -> StorageError:
+def as_storage_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StorageError:
     """The error with the file's name and what to do; IndexDamagedError when the file itself is the problem."""
+    if isinstance(error, UnicodeDecodeError):
+        # A text that is none, or SQLite's own message when it quotes a table's name that is none.
+        return damaged(path, "a text in it is not UTF-8")
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(DAMAGE):
-        return IndexDamagedError(
-            f"{path}: the index is damaged ({error}); the next sync sets it aside and builds it anew"
-        )
+        return damaged(path, str(error))
     reasons = {
         "SQLITE_FULL": "the disk is full; make room, the next sync goes on from here",
         "SQLITE_READONLY": "the file or its folder is read-only",
@@ -34,8 +35,31 @@ def storage_errors(path: Path) -> Iterator[None]:
     """Whatever SQLite raises inside leaves as a StorageError that names the file."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise as_storage_error(path, error) from error
+
+
+@contextmanager
+def contents_errors(path: Path) -> Iterator[None]:
+    """As `storage_errors`, for what is read and made sense of: values that no sync wrote are an IndexDamagedError.
+
+    SQLite keeps no checksums, so a flipped bit may come back as a value. The error never quotes one.
+    """
+    try:
+        with storage_errors(path):
+            yield
+    except (ValueError, TypeError, OverflowError) as error:
+        raise damaged(path, f"a value in it was not written by a sync, {type(error).__name__}") from error
+
+
+def lost_rows(path: Path) -> IndexDamagedError:
+    """The error of a file in which rows of one table miss theirs in another."""
+    return damaged(path, "rows are missing")
+
+
+def damaged(path: Path, what: str) -> IndexDamagedError:
+    """The error of a file that is not whole."""
+    return IndexDamagedError(f"{path}: the index is damaged ({what}); the next sync sets it aside and builds it anew")
 
 
 def check_keywords(connection: sqlite3.Connection, path: Path) -> None:

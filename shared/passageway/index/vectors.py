@@ -66,4 +66,6 @@ def from_blobs(scales: Sequence[float], blobs: Sequence[bytes], dimension: int) 
     if any(len(blob) != 2 * dimension for blob in blobs):
         raise ValueError(f"a stored vector is not of {dimension} numbers")
     both = both.reshape(len(blobs), 2 * dimension)
-    return Codes(np.array(scales, dtype=np.float32), both[:, :dimension], both[:, dimension:])
+    with np.errstate(over="ignore"):  # a damaged one becomes infinite, which whoever reads a file looks for
+        scale = np.array(scales, dtype=np.float32)
+    return Codes(scale, both[:, :dimension], both[:, dimension:])

@@ -16,8 +16,10 @@ from passageway.embedder import Vectors
 from passageway.errors import IndexDamagedError
 from passageway.index.batch import SectionBatch
 from passageway.index.bindings import marks, parts
+from passageway.index.check import check_whole
 from passageway.index.file import (
     FileLock,
+    file_identity,
     give_back_pages,
     open_for_writing,
     set_aside,
@@ -25,8 +27,8 @@ from passageway.index.file import (
 )
 from passageway.index.layout import CHANGES_KEPT, lock_path
 from passageway.index.rows import INSERT_ITEM, UPDATE_ITEM, clean, item_columns, joined
-from passageway.index.state import SourceState
-from passageway.index.trouble import check_keywords, storage_errors
+from passageway.index.state import STATE_COLUMNS, SourceState, source_state
+from passageway.index.trouble import check_keywords, contents_errors, storage_errors
 from passageway.index.vectors import from_blobs, pack, to_blobs, unpack
 from passageway.passages import Passage, embedded_text
 from passageway.records import Item
@@ -35,8 +37,6 @@ logger = logging.getLogger(__name__)
 
 _MERGE_SHARE = 0.1
 """Share of rows written since the last merge from which a whole merge of the keyword index (7 µs a row) pays."""
-
-_STATE_COLUMNS = 'state, fetched, "of", error, heartbeat, last_success, built'
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class IndexWriter:
         self._db = connection
         self._turn = RLock()
         self._model: tuple[int, int] | None = None  # number and dimension
+        self._identity = file_identity(path)
 
     @classmethod
     def open(cls, path: Path) -> "IndexWriter":
@@ -104,6 +105,15 @@ class IndexWriter:
         with self._turn:
             self._db.close()
             self._lock.release()
+
+    def is_in_place(self) -> bool:
+        """Whether the file is still the one at its path: written to after it was removed, it is nobody's."""
+        return file_identity(self.path) == self._identity
+
+    def check(self) -> None:
+        """Look the whole file through; 18 µs a section."""
+        with self._reading():
+            check_whole(self._db, self.path)
 
     def versions(self) -> dict[str, str]:
         """The version of every stored item, by the connector's id."""
@@ -213,9 +223,7 @@ class IndexWriter:
     def read_state(self) -> SourceState:
         """What the file says about its source."""
         with self._reading():
-            row = self._db.execute(f"SELECT {_STATE_COLUMNS} FROM source").fetchone()
-        state, fetched, of, error, heartbeat, last_success, built = row
-        return SourceState(state, fetched, of, error, heartbeat, last_success, bool(built))
+            return source_state(self._db.execute(f"SELECT {STATE_COLUMNS} FROM source").fetchone())
 
     def write_state(self, state: SourceState) -> None:
         """Replace what the file says about its source; readers see it at once."""
@@ -223,7 +231,7 @@ class IndexWriter:
             state.state, state.fetched, state.of, state.error, state.heartbeat, state.last_success, int(state.built),
         )  # fmt: skip
         with self._writing():
-            self._db.execute(f"UPDATE source SET ({_STATE_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?)", values)
+            self._db.execute(f"UPDATE source SET ({STATE_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?)", values)
 
     def finish(self) -> None:
         """Tidy up after a sync: merge the keyword index when much was written, shrink the file, empty its log."""
@@ -246,7 +254,7 @@ class IndexWriter:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._turn, self._damage_set_aside(), storage_errors(self.path):
+        with self._turn, self._damage_set_aside(), contents_errors(self.path):
             yield
 
     @contextmanager
