@@ -5,11 +5,12 @@
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 
@@ -78,6 +79,29 @@ class LocalServer:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+def spoilt(value: Any, damage: Iterable[tuple[int, Any]]) -> Any:
+    """The JSON value, changed in place: what `damage` holds stands at its places, and `...` takes one out.
+
+    Places are numbered from the outside in and counted round, so that any number is a place of any value.
+    """
+    holder = [value]
+    for number, odd in damage:
+        places = list(_places(holder))
+        container, key = places[number % len(places)]
+        if odd is ... and container is not holder:
+            del container[key]
+        else:
+            container[key] = None if odd is ... else deepcopy(odd)
+    return holder[0]
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    yield from ((value, key) for key in keys)
+    for key in keys:
+        yield from _places(value[key])
 
 
 def _handler(server: LocalServer) -> type[BaseHTTPRequestHandler]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import passageway_sdk.web as web
-from passageway_sdk.web.testing import Answer, LocalServer, Request
+from passageway_sdk.web.testing import Answer, LocalServer, Request, spoilt
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "sdk-web.md"
 
@@ -52,3 +52,11 @@ def test_the_page_names_everything_that_is_public() -> None:
 def test_the_public_names_are_sorted_and_exist() -> None:
     assert sorted(web.__all__) == web.__all__
     assert all(hasattr(web, name) for name in web.__all__)
+
+
+def test_damage_takes_the_place_of_a_number_or_takes_it_out() -> None:
+    assert spoilt({"a": [1, 2]}, [(1, None)]) == {"a": None}
+    assert spoilt({"a": [1, 2], "b": 3}, [(2, ...), (3, "x")]) == {"a": [1, "x"]}
+    assert spoilt({"a": [1, 2]}, [(0, ...)]) is None
+    odd: list[int] = []
+    assert spoilt([1, 2], [(1, odd), (2, odd)]) == [[], []] and odd == []
