@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-LABEL = "de.marceltov.passageway"
+LABEL = "local.passageway"
 
 STOP_S = 15
 """Seconds for a stop: open requests get three, a connector's call that is being killed a few more."""

@@ -15,7 +15,7 @@ from passageway.errors import SettingsError
 from passageway.settings import load_settings
 from passageway_cli.service import LAYOUTS, Layout, Plan, service_plan
 
-LABEL = "de.marceltov.passageway"
+LABEL = "local.passageway"
 
 
 def plan(layout: Layout, platform: str, *, namespaces: bool = True, instance: str = "", **environ: str) -> Plan:
