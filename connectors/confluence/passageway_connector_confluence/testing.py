@@ -59,7 +59,7 @@ class FakeConfluence:
     def __post_init__(self) -> None:
         if self.kind == "cloud":
             self.context = "/wiki"
-        self.server = LocalServer(self._answer)
+        self.server = LocalServer(self.answer)
 
     def __enter__(self) -> Self:
         self.server.__enter__()
@@ -93,7 +93,8 @@ class FakeConfluence:
             request.query.get("cql", "") or request.path.removeprefix(self.context) for request in self.server.requests
         ]
 
-    def _answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer:
+        """What it says to a request."""
         if (answer := self.instead(request)) is not None:
             return answer
         if request.headers.get("authorization") != self._authorization():

@@ -58,7 +58,7 @@ class FakeTrilium:
 
     def __post_init__(self) -> None:
         self.notes = {"root": FakeNote("root", "root", parents=("none",)), **self.notes}
-        self.server = LocalServer(self._answer)
+        self.server = LocalServer(self.answer)
 
     def __enter__(self) -> Self:
         self.server.__enter__()
@@ -88,7 +88,8 @@ class FakeTrilium:
         """The searches that were asked."""
         return [request.query["search"] for request in self.server.requests if "search" in request.query]
 
-    def _answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer:
+        """What it says to a request."""
         if (answer := self.instead(request)) is not None:
             return answer
         if request.headers.get("authorization") != TOKEN:

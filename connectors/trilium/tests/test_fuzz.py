@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from passageway.records import parse_item
+from passageway.records import parse_item, parse_listing
 from passageway_connector_trilium.connector import TriliumConnector
 from passageway_connector_trilium.testing import FakeNote, FakeTrilium
 from passageway_sdk.web.testing import Answer, Request, spoilt
@@ -78,7 +78,7 @@ def test_whatever_the_server_sends_comes_out_as_a_valid_record_or_one_message(
     def answer(request: Request) -> Answer:
         if not request.path.endswith("/notes"):
             return Answer(content, content_type="text/html")
-        usual = server._answer(request)
+        usual = server.answer(request)
         if len(server.server.requests) - already - 1 != at % (1 if mode == "list" else 4):
             return usual
         return Answer(json.dumps(spoilt(json.loads(usual.body), damage)) if raw is None else raw)
@@ -91,6 +91,7 @@ def test_whatever_the_server_sends_comes_out_as_a_valid_record_or_one_message(
     if code:
         assert (code, messages) == (1, [])
         assert err.getvalue().startswith("trilium connector: ")
-    elif mode != "list":
+    else:
+        parse = parse_listing if mode == "list" else parse_item
         for message in messages:
-            parse_item(message)
+            parse(message)
