@@ -70,6 +70,11 @@ VARIABLES = (
         "What a client reads when it connects, cut at 2,048 characters",
     ),
     Variable(
+        "PASSAGEWAY_CLIENT_DOCUMENTS",
+        "`off`",
+        "`on` lets clients sign in by the address of a document about them, which the server then fetches",
+    ),
+    Variable(
         "PASSAGEWAY_CHATGPT_TOOLS",
         "`off`",
         "`on` adds the tools `search` and `fetch` in the form that ChatGPT asks for",
@@ -105,6 +110,7 @@ class Settings:
     refresh_grace_s: float
     tool_description: str | None
     instructions: str | None
+    client_documents: bool
     chatgpt_tools: bool
     log_level: str
     version: str
@@ -176,6 +182,7 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         refresh_grace_s=_number(environ, "PASSAGEWAY_REFRESH_GRACE_SECONDS", 60, low=0, high=30 * 86_400),
         tool_description=environ.get("PASSAGEWAY_TOOL_DESCRIPTION") or None,
         instructions=environ.get("PASSAGEWAY_INSTRUCTIONS") or None,
+        client_documents=_switch(environ, "PASSAGEWAY_CLIENT_DOCUMENTS"),
         chatgpt_tools=_switch(environ, "PASSAGEWAY_CHATGPT_TOOLS"),
         log_level=log_level,
         version=environ.get("APP_VERSION") or __version__,

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from passageway.settings import Settings
 from passageway_query.access import Access
+from passageway_query.auth.documents import Documents
 from passageway_query.auth.endpoints import PATHS
 from passageway_query.auth.login import make_login
 from passageway_query.guard import Guard
@@ -30,14 +31,21 @@ _CHECKS = anyio.CapacityLimiter(4)
 
 
 def create_app(
-    settings: Settings, search: Search | None, *, config_error: str | None = None, connectors: Sequence[str] = ()
+    settings: Settings,
+    search: Search | None,
+    *,
+    config_error: str | None = None,
+    connectors: Sequence[str] = (),
+    documents: Documents | None = None,
 ) -> FastAPI:
     """The application. `search` is the caller's to close; None, with `config_error`, leaves only the report of it.
+
+    `documents` take the place of those of the internet, by which clients of the login may describe themselves.
 
     Raises StorageError when a public address is set and sign-ins cannot be stored in the data folder.
     """
     guard = Guard(settings.password)
-    login = make_login(settings, guard)
+    login = make_login(settings, guard, documents)
     access = Access(guard, login)
     questions = QuestionLog()
     health = HealthSource(settings, search, config_error, connectors)

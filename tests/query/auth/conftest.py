@@ -18,6 +18,7 @@ import pytest
 
 from passageway.settings import Settings
 from passageway_query.app import create_app
+from passageway_query.auth.documents import Documents
 from passageway_query.search import Search
 
 VERIFIER = "v" * 50
@@ -135,8 +136,9 @@ def meet(
     build()
     with ExitStack() as stack:
 
-        def start(password: str = password, **variables: str) -> Person:
-            return stack.enter_context(_in_front(data_dir, embedder, make_settings, served_on, password, **variables))
+        def start(password: str = password, documents: Documents | None = None, **variables: str) -> Person:
+            front = _in_front(data_dir, embedder, make_settings, served_on, password, documents, **variables)
+            return stack.enter_context(front)
 
         yield start
 
@@ -169,6 +171,7 @@ def _in_front(
     make_settings: Callable[..., Settings],
     served_on: Callable[..., Any],
     password: str,
+    documents: Documents | None = None,
     **variables: str,
 ) -> Iterator[Person]:
     with ExitStack() as stack:
@@ -178,5 +181,5 @@ def _in_front(
         settings = make_settings(PASSAGEWAY_BASE_URL=public, PASSAGEWAY_LOGIN_PASSWORD=password, **variables)
         search = Search(data_dir, embedder)
         stack.callback(search.close)
-        stack.enter_context(served_on(create_app(settings, search), listener))
+        stack.enter_context(served_on(create_app(settings, search, documents=documents), listener))
         yield Person(url, password, stack.enter_context(httpx.Client(base_url=url, timeout=20)))

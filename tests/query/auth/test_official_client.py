@@ -1,6 +1,7 @@
 """The login with the official MCP client: discovery, registration, PKCE, a person at the form, calls and a refresh."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -10,6 +11,10 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+
+from passageway_query.auth.documents import Documents
+
+CLAUDE_CODE = "https://claude.ai/oauth/claude-code-client-metadata"
 
 
 class Memory:
@@ -40,12 +45,28 @@ class Memory:
         ("client_secret_post", "http://localhost:5555/callback", None),
         ("client_secret_basic", "https://claude.ai/api/mcp/auth_callback", None),
         (None, "https://claude.com/api/mcp/auth_callback", None),
-        ("none", "http://localhost:61234/callback", "https://claude.ai/oauth/claude-code-client-metadata"),
+        ("none", "http://localhost:61234/callback", CLAUDE_CODE),
     ],
 )
 async def test_the_official_client_signs_in_calls_and_refreshes(
     person: Any, method: Any, redirect: str, document: str | None
 ) -> None:
+    await signs_in_calls_and_refreshes(person, method, redirect, document)
+
+
+@pytest.mark.anyio
+async def test_the_official_client_signs_in_by_its_document_where_documents_are_offered(
+    meet: Callable[..., Any],
+) -> None:
+    person = meet(documents=Documents())
+    client = await signs_in_calls_and_refreshes(person, "none", "http://localhost:61234/callback", CLAUDE_CODE)
+    assert client.client_id == CLAUDE_CODE
+
+
+async def signs_in_calls_and_refreshes(
+    person: Any, method: Any, redirect: str, document: str | None
+) -> OAuthClientInformationFull:
+    """The client that did, as it knows itself."""
     answer: dict[str, str] = {}
     memory = Memory()
 
@@ -78,3 +99,5 @@ async def test_the_official_client_signs_in_calls_and_refreshes(
         provider.context.token_expiry_time = time.time() - 10
         assert not (await client.call_tool("status", {})).is_error
         assert memory.tokens.refresh_token != before
+    assert memory.client
+    return memory.client

@@ -18,8 +18,8 @@ from passageway_query.auth.seal import Seal
 MAX_CLIENT_ID_CHARS = 4_000
 MAX_NAME_CHARS = 100
 
-# Claude's client id metadata documents, as published at these addresses. They are known by heart, so that nothing is
-# ever fetched from an address that a stranger names; other clients register.
+# Claude's client id metadata documents, as published at these addresses. They are known by heart and never fetched, so
+# that Claude can sign in where the server does not reach the internet, or may not.
 PINNED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "https://claude.ai/oauth/mcp-oauth-client-metadata": (
         "Claude",
@@ -84,11 +84,10 @@ class Registry:
         """
         if not isinstance(metadata, dict):
             raise RegistrationError("invalid_client_metadata", "expected a JSON object")
-        uris = _redirect_uris(metadata.get("redirect_uris"))
-        name = metadata.get("client_name")
-        name = " ".join(name.split())[:MAX_NAME_CHARS] if isinstance(name, str) else ""
-        client_id = self._seal.close({"n": name or "An MCP client", "r": list(uris), "t": now_s})
-        client = Client(client_id, name or "An MCP client", uris)
+        uris = redirect_uris(metadata.get("redirect_uris"))
+        name = client_name(metadata.get("client_name"))
+        client_id = self._seal.close({"n": name, "r": list(uris), "t": now_s})
+        client = Client(client_id, name, uris)
         answer: dict[str, Any] = {
             "client_id": client_id,
             "client_id_issued_at": now_s,
@@ -114,7 +113,14 @@ class Registry:
         return Client(client_id, record["n"], tuple(record["r"])) if record else None
 
 
-def _redirect_uris(value: Any) -> tuple[str, ...]:
+def client_name(value: Any) -> str:
+    """The name that a client gives itself, on one line of sane length; every client has one."""
+    name = " ".join(value.split())[:MAX_NAME_CHARS] if isinstance(value, str) else ""
+    return name or "An MCP client"
+
+
+def redirect_uris(value: Any) -> tuple[str, ...]:
+    """The redirect addresses of a client's metadata, each of a kind that may be used. Raises RegistrationError."""
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_REDIRECT_URIS:
         raise RegistrationError("invalid_redirect_uri", f"expected 1 to {MAX_REDIRECT_URIS} redirect_uris in a list")
     uris: Sequence[Any] = value

@@ -5,6 +5,7 @@ import secrets
 import time
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio.to_thread
 from authlib.oauth2.rfc6749 import OAuth2Error
@@ -14,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from passageway.settings import Settings
 from passageway_query.auth.addresses import is_known, is_loopback, shown_target, with_parameters
 from passageway_query.auth.clients import Client
+from passageway_query.auth.documents import DocumentError, is_document_address
 from passageway_query.auth.seal import Seal
 from passageway_query.auth.server import AuthRequest, InvalidTargetError, Server
 from passageway_query.guard import Guard, address
@@ -61,6 +63,12 @@ class Consent:
         """The consent page for a valid request. What is wrong with another is told to the client or shown."""
         pairs = request.query_params.multi_items()
         asked = AuthRequest("GET", "/authorize", pairs, request.headers, self._server.addresses)
+        client_id = asked.form.get("client_id", "")
+        if self._server.documents is not None and self._server.describes_itself(client_id):
+            try:
+                await self._server.documents.read(client_id)
+            except DocumentError as error:
+                return self._problem("This app cannot be looked up", f"The document {client_id}: {error}.", 400)
         try:
             grant = self._server.get_consent_grant(asked, end_user=None)
             if not self._server.addresses.is_ours(asked.form.get("resource")):
@@ -118,6 +126,7 @@ class Consent:
         values = {
             **self._about(),
             "client": asked.client_name,
+            "described_at": urlsplit(asked.client_id).hostname if is_document_address(asked.client_id) else None,
             "target": shown_target(asked.redirect_uri),
             "loopback": is_loopback(asked.redirect_uri),
             "known": is_known(asked.redirect_uri),

@@ -47,8 +47,10 @@ class Endpoints:
 
     async def discovery(self, request: Request) -> Response:
         """Either of the two documents, by its address."""
-        about = metadata.protected_resource if "protected" in request.url.path else metadata.authorization_server
-        return JSONResponse(about(self._server.addresses), headers=CORS)
+        addresses, documents = self._server.addresses, self._server.documents is not None
+        if "protected" in request.url.path:
+            return JSONResponse(metadata.protected_resource(addresses), headers=CORS)
+        return JSONResponse(metadata.authorization_server(addresses, documents=documents), headers=CORS)
 
     async def register(self, request: Request) -> Response:
         """A client id for a program that introduces itself (RFC 7591)."""

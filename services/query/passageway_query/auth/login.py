@@ -8,6 +8,7 @@ from passageway.settings import Settings
 from passageway_query.auth.addresses import SCOPE, Addresses
 from passageway_query.auth.clients import Registry
 from passageway_query.auth.consent import Consent
+from passageway_query.auth.documents import Documents
 from passageway_query.auth.endpoints import Endpoints
 from passageway_query.auth.server import Server
 from passageway_query.auth.store import ACCESS_PREFIX, FILE_NAME, REFRESH_PREFIX, TokenStore
@@ -37,11 +38,16 @@ class Login:
         return token is not None and token.resource == self.addresses.resource
 
 
-def make_login(settings: Settings, guard: Guard) -> Login | None:
-    """The login, or None without a public address or a password. Raises StorageError."""
+def make_login(settings: Settings, guard: Guard, documents: Documents | None = None) -> Login | None:
+    """The login, or None without a public address or a password. Raises StorageError.
+
+    `documents` take the place of those of the internet, which the settings have to ask for.
+    """
     if settings.base_url is None or not settings.password:
         return None
     addresses = Addresses(settings.base_url)
     store = TokenStore(settings.data_dir / FILE_NAME, settings.password, refresh_grace_s=settings.refresh_grace_s)
-    server = Server(addresses, Registry(store.key), store)
+    if documents is None and settings.client_documents:
+        documents = Documents()
+    server = Server(addresses, Registry(store.key), store, documents)
     return Login(addresses, store, (Endpoints(server).router(), Consent(server, guard, settings).router()))

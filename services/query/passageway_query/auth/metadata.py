@@ -23,9 +23,11 @@ def protected_resource(addresses: Addresses) -> dict[str, Any]:
     }
 
 
-def authorization_server(addresses: Addresses) -> dict[str, Any]:
-    """RFC 8414. Client id metadata documents are not offered: they would have us fetch what a stranger names."""
+def authorization_server(addresses: Addresses, *, documents: bool = False) -> dict[str, Any]:
+    """RFC 8414. Client id metadata documents are offered only where the server may fetch what a stranger names."""
+    offered = {"client_id_metadata_document_supported": True} if documents else {}
     return {
+        **offered,
         "issuer": addresses.issuer,
         "authorization_endpoint": f"{addresses.issuer}/authorize",
         "token_endpoint": f"{addresses.issuer}/token",

@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse, Response
 
 from passageway_query.auth.addresses import SCOPE, Addresses
 from passageway_query.auth.clients import Client, Registry
+from passageway_query.auth.documents import Documents, is_document_address
 from passageway_query.auth.store import Code, Issued, Token, TokenStore
 
 CORS = {
@@ -112,8 +113,12 @@ class _TokenInUse:
 class Server(AuthorizationServer):
     """Routes requests to the grants below. Blocking: it belongs in a thread."""
 
-    def __init__(self, addresses: Addresses, registry: Registry, store: TokenStore) -> None:
+    def __init__(
+        self, addresses: Addresses, registry: Registry, store: TokenStore, documents: Documents | None = None
+    ) -> None:
+        """Without `documents`, no client is known by the address of one but those that are known by heart."""
         super().__init__(scopes_supported=None)
+        self.documents = documents
         self.addresses = addresses
         self.registry = registry
         self.store = store
@@ -122,7 +127,17 @@ class Server(AuthorizationServer):
         self.register_grant(RefreshGrant)
 
     def query_client(self, client_id: str) -> Client | None:
-        return self.registry.find(client_id)
+        client = self.registry.find(client_id)
+        if client is None and self.describes_itself(client_id):
+            assert self.documents is not None
+            # Codes and tokens name their client, so for those its document need not be read again.
+            client = self.documents.known(client_id) or Client(client_id, "", ())
+        return client
+
+    def describes_itself(self, client_id: str) -> bool:
+        """Whether a client's document has to be read before a person is asked about it."""
+        unknown = self.documents is not None and self.registry.find(client_id) is None
+        return unknown and is_document_address(client_id)
 
     def save_token(self, token: Any, request: Any) -> None:
         """Nothing: the store keeps tokens when it issues them."""
