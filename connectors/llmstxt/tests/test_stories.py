@@ -193,6 +193,30 @@ def test_trouble_with_the_listing_changes_nothing_and_says_one_thing(
     assert index() == BUILT | {"docs/b.md#buoy": "Buoy: Steel."}
 
 
+def test_an_index_whose_pages_all_ask_to_sign_in_deletes_none_of_them(
+    website: Any, sync: SourceSync, index: Index
+) -> None:
+    kept = {path: website.files[path] for path in ("/docs/a.md", "/docs/b.md")}
+    website.files |= dict.fromkeys(kept, LOGIN)
+    with pytest.raises(ConnectorError, match=r"/docs/llms\.txt: holds nothing to index"):
+        sync.reconcile()
+    assert index() == BUILT
+    website.files |= kept
+    assert sync.reconcile().changed == 0
+
+
+def test_one_linked_page_that_is_a_page_for_people_leaves_the_index_and_comes_back(
+    website: Any, sync: SourceSync, index: Index
+) -> None:
+    kept = website.files["/docs/b.md"]
+    website.files["/docs/b.md"] = LOGIN
+    assert sync.reconcile().removed == 1
+    assert index() == {key: text for key, text in BUILT.items() if key != "docs/b.md#buoy"}
+    website.files["/docs/b.md"] = kept
+    sync.reconcile()
+    assert index() == BUILT
+
+
 A_LISTING = 4
 """Requests: the full file, the index and its two pages."""
 
