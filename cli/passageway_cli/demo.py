@@ -19,6 +19,7 @@ from passageway.config import Config, ConnectorConfig
 from passageway.embedder import Embedder
 from passageway.errors import SettingsError
 from passageway.settings import Settings
+from passageway_cli.lifecycle import listen
 from passageway_cli.recall import print_answer
 from passageway_cli.serve import serve_questions, sync_part
 from passageway_embed.make import make_embedder
@@ -51,8 +52,10 @@ def demo(settings: Settings, arguments: argparse.Namespace) -> int:
         settings = dataclasses.replace(
             settings, data_dir=data_dir, password=settings.password or secrets.token_urlsafe(12)
         )
+        if not arguments.no_serve:
+            listen(settings.host, settings.port).close()  # rather said now than after a minute of indexing
         console.print("Getting the embedding model ready …")
-        embedder = stack.enter_context(contextlib.closing(make_embedder(config.embedder, settings)))
+        embedder = stack.enter_context(contextlib.closing(make_embedder(config.embedder, settings, foreground=True)))
         _build(config, data_dir, embedder, console)
         _ask(data_dir, embedder, console)
         console.print(f"[dim]All of this took {time.monotonic() - started:.0f} s.[/dim]\n")
@@ -81,12 +84,16 @@ def _connector(corpus: Path, language: str) -> ConnectorConfig:
 
 
 def _build(config: Config, data_dir: Path, embedder: Embedder, console: Console) -> None:
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=console) as progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         for connector in config.connectors:
+            if not console.is_terminal:
+                console.print(f"Indexing {connector.name} …")
             task = progress.add_task(f"Indexing {connector.name}", total=None)
             report = build(connector, data_dir, embedder, partial(_update, progress, task))
-            _update(progress, task, report.items, report.items)
-            progress.console.print(f"{connector.name}: {report.items} articles, {report.sections} sections")
+            progress.remove_task(task)
+            console.print(f"{connector.name}: {report.items} articles, {report.sections} sections")
+    console.print()
 
 
 def _update(progress: Progress, task: TaskID, done: int, of: int) -> None:
@@ -96,8 +103,9 @@ def _update(progress: Progress, task: TaskID, done: int, of: int) -> None:
 def _ask(data_dir: Path, embedder: Embedder, console: Console) -> None:
     with contextlib.closing(Search(data_dir, embedder)) as search:
         for text in QUESTIONS:
-            console.rule(escape(text), align="left")
+            console.print(f"[bold cyan]? {escape(text)}[/bold cyan]")
             print_answer(search.ask(Question(text)), console)
+            console.print()
 
 
 def _say_how_to_go_on(settings: Settings, console: Console) -> None:

@@ -25,6 +25,7 @@ GRACE_S = 3
 def run(*parts: Part) -> int:
     """Run the parts side by side until a signal or the end of one of them; 0, or the error of the part that failed."""
     asyncio.run(_run(parts))
+    logger.info("stopped")
     return 0
 
 
@@ -68,6 +69,16 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            logger.info("listening on %s", _address(listener))
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 async def serve(

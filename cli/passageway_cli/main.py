@@ -81,5 +81,6 @@ def _command(name: str | None) -> Command:
 def _log_to_stderr(level: str) -> None:
     logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # One line a request is the access log's business, and theirs may quote a question's address.
-    for chatty in ("httpx", "httpcore", "mcp", "uvicorn.access"):
+    # What uvicorn says of a start and an end is said once, by `passageway_cli.lifecycle`.
+    for chatty in ("httpx", "httpcore", "mcp", "uvicorn.access", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -65,7 +65,6 @@ def serve_questions(settings: Settings, config: Config, embedder: Embedder, *fur
     names = [connector.name for connector in config.connectors]
     with contextlib.closing(Search(settings.data_dir, embedder)) as search:
         app = create_query_app(settings, search, connectors=names)
-        logger.info("listening on http://%s:%d", settings.host, settings.port)
         return run(partial(serve, app, listener, trusted_proxies=settings.trusted_proxies), *further)
 
 
@@ -85,5 +84,7 @@ def _config(settings: Settings) -> Config | SettingsError:
 
 def sync_part(settings: Settings, config: Config, embedder: Embedder) -> Part:
     """The sync service as a part of a process."""
+    if not config.connectors:
+        logger.warning("nothing to index: add a [[connector]] to %s and start again", settings.config_path)
     schedule = Schedule(config.connectors, settings.data_dir, embedder, settings.poll_s, settings.reconcile_s)
     return schedule.run

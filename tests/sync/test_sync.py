@@ -252,7 +252,8 @@ def test_a_build_reports_its_progress_and_its_counts(bench) -> None:
     seen: list[tuple[int, int]] = []
     with contextlib.closing(bench.embedder()) as embedder:
         report = build(bench.config(), bench.path.parent, embedder, lambda done, of: seen.append((done, of)))
-    assert seen == [(0, 60), (50, 60), (60, 60)]
+    # Before each call to the embedder, which takes sixteen texts, and after each fetch call, which takes fifty ids.
+    assert seen == [(0, 60), (16, 60), (32, 60), (48, 60), (50, 60), (60, 60)]
     assert (report.name, report.items) == ("notes", 60)
 
 

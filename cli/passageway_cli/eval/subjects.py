@@ -52,7 +52,7 @@ def started(name: str, config: EmbedderConfig, settings: Settings) -> Iterator[S
     begun = time.perf_counter()
     with contextlib.ExitStack() as stack:
         try:
-            embedder = stack.enter_context(contextlib.closing(make_embedder(config, settings)))
+            embedder = stack.enter_context(contextlib.closing(make_embedder(config, settings, foreground=True)))
             info = embedder.info()
             embedder.embed(["a first text"], "query")  # some load their model only now
         except EmbedderError as error:

@@ -47,13 +47,23 @@ class Waiting:
 class Engine:
     """An Embedder over one loaded model. Thread-safe."""
 
-    def __init__(self, model: "OnnxModel", *, workers: int = 1, min_similarity: float | None = None) -> None:
-        """Start the threads; `workers` of them embed passages. The gate is the model's own unless one is given."""
+    def __init__(
+        self,
+        model: "OnnxModel",
+        *,
+        workers: int = 1,
+        niceness: int = NICENESS,
+        min_similarity: float | None = None,
+    ) -> None:
+        """Start the threads; `workers` of them embed passages, at a priority lowered by `niceness`.
+
+        The gate is the model's own unless one is given.
+        """
         gate = model.min_similarity if min_similarity is None else min_similarity
         self._model = model
         self._info = EmbedderInfo(model.name, model.dimension, gate)
         self._questions = Lane("question", MAX_QUESTIONS, partial(self._run, "query"))
-        self._passages = Lane("passage", MAX_PASSAGES, partial(self._run, "passage"), workers, NICENESS)
+        self._passages = Lane("passage", MAX_PASSAGES, partial(self._run, "passage"), workers, niceness)
 
     @property
     def provider(self) -> str:

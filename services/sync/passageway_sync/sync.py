@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -136,7 +137,7 @@ class SourceSync:
             stored = writer.versions() if items else {}
             fresh = [item for item in items if stored.get(item.id) != item.version]
             for batch in _batches(fresh, FETCH_IDS):
-                self._store(batch, writer, info)
+                self._store(batch, writer, info, self._step)
             self._since = started
             return len(fresh)
 
@@ -188,7 +189,7 @@ class SourceSync:
                     break
                 continue
             in_a_row = 0
-            self._store(items, writer, info)
+            self._store(items, writer, info, partial(self._on_the_way, done, len(ids)))
             done += len(batch)
             self._report(done, len(ids))
         if not failed:
@@ -196,10 +197,18 @@ class SourceSync:
         stopped = f"; stopped after {FAILURES_IN_A_ROW} failures in a row" if in_a_row == FAILURES_IN_A_ROW else ""
         return ConnectorError(f"{failed} of {len(batches)} fetch batches failed{stopped}: {first}")
 
-    def _store(self, items: Sequence[Item], writer: IndexWriter, info: EmbedderInfo) -> None:
-        writer.store(prepare(items, writer, self._embedder, info.dimension, self._step))
+    def _store(
+        self, items: Sequence[Item], writer: IndexWriter, info: EmbedderInfo, step: Callable[[int], None]
+    ) -> None:
+        writer.store(prepare(items, writer, self._embedder, info.dimension, step))
 
-    def _step(self) -> None:
+    def _on_the_way(self, done: int, of: int, ready: int) -> None:
+        """Between two calls to the embedder: a call's fifty items may take a minute, and somebody may be watching."""
+        self._step()
+        if ready:
+            self._report(done + ready, of)
+
+    def _step(self, _ready: int = 0) -> None:
         if self._stopping.is_set():
             raise Stopped(f"{self.name}: stopped")
 
