@@ -4,6 +4,7 @@ import argparse
 import os
 import secrets
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -42,13 +43,22 @@ def init(settings: Settings, arguments: argparse.Namespace) -> int:
         raise SettingsError(f"{folder} cannot be prepared: {error}") from error
     print(f"{folder}: {'created ' + ' and '.join(created) if created else 'everything is there already'}")
     option = f" --instance {settings.instance}" if settings.instance else ""
-    start = f"PASSAGEWAY_LOGIN_PASSWORD_FILE={shlex.quote(str(password))} passageway{option}"
+    start = f"PASSAGEWAY_LOGIN_PASSWORD_FILE={shlex.quote(str(password))} {_own_command()}{option}"
     starts = [start] if plan is None else _prepare_service(settings, plan)
     print("\nNext:")
     print(f"  1. Say what to index in {settings.config_path}")
     for number, command in enumerate(starts, start=2):
         print(f"  {number}. {command}")
     return 0
+
+
+def _own_command() -> str:
+    """What to type to start this very program: its name where the PATH finds it, else its whole path."""
+    own = Path(sys.executable).with_name("passageway")
+    found = shutil.which("passageway")
+    if found and own.exists() and Path(found).samefile(own):
+        return "passageway"
+    return shlex.quote(str(own)) if own.exists() else f"{shlex.quote(sys.executable)} -m passageway_cli"
 
 
 def _prepare_service(settings: Settings, plan: Plan) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from rich.table import Table
 from passageway.errors import PassagewayError
 from passageway.settings import Settings
 from passageway_cli.own_server import local_url, own_client, with_password
+from passageway_cli.table import print_table
 
 TIMEOUT_S = 10
 
@@ -23,7 +25,7 @@ def status(settings: Settings, arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.buffer.write(orjson.dumps(report, option=orjson.OPT_INDENT_2) + b"\n")
     else:
-        print_report(report, Console(highlight=False, soft_wrap=True))
+        print_report(report, Console(highlight=False, soft_wrap=True), str(settings.config_path))
     return 0 if report.get("status") in ("ok", "indexing") else 1
 
 
@@ -33,31 +35,71 @@ def fetch_report(settings: Settings) -> dict[str, Any]:
     try:
         with own_client(TIMEOUT_S) as http:
             report = http.get(url, auth=with_password(settings)).json()
-    except (httpx.HTTPError, ValueError) as error:
+    except httpx.HTTPError as error:
         raise PassagewayError(f"no passageway answers at {url} ({error}); start it with `passageway`") from error
-    if not isinstance(report, dict):
-        raise PassagewayError(f"what answers at {url} is not passageway")
+    except ValueError:
+        report = None
+    if not isinstance(report, dict) or "status" not in report:
+        raise PassagewayError(
+            f"what answers at {url} is not passageway; PASSAGEWAY_PORT says where passageway listens, 8082 by default"
+        )
     return report
 
 
-def print_report(report: dict[str, Any], console: Console) -> None:
-    """Print the report for a person."""
-    console.print(
-        f"[bold]{escape(str(report.get('status')))}[/bold]  passageway {escape(str(report.get('version', '')))}"
+def print_report(report: Mapping[str, Any], console: Console, config: str = "passageway.toml") -> None:
+    """Print the report for a person: the sources, the model, and then what is wrong with them."""
+    instance = f", instance {report['instance']}" if report.get("instance") else ""
+    version = escape(f"passageway {report.get('version', '')}{instance}")
+    console.print(f"[bold]{escape(str(report['status']))}[/bold]  {version}")
+    sources: Sequence[Mapping[str, Any]] = report.get("sources") or []
+    if sources:
+        table = Table("Source", "State", "Items", "Sections", "Synced", "", box=None)
+        for source in sources:
+            table.add_row(*map(escape, _row(source)))
+        print_table(table, console)
+    elif report["status"] != "error":
+        console.print(escape(f"No source yet: add a [[connector]] to {config} and start passageway again."))
+    for name in ("embedder", "sync"):
+        if part := report.get(name):
+            console.print(f"{name}: {escape(' '.join(filter(None, (part.get('state'), part.get('name')))))}")
+    for line in _errors(report):
+        console.print(escape(line))
+
+
+def _row(source: Mapping[str, Any]) -> tuple[str, ...]:
+    remarks = []
+    if source.get("of"):
+        remarks.append(f"{source.get('fetched') or 0:,} of {source['of']:,} read")
+    if not source.get("vectors_current", True):
+        remarks.append("vectors of another model, found by words only")
+    if not source.get("configured", True):
+        remarks.append("no longer configured")
+    age_s = source.get("last_success_age_s")
+    return (
+        str(source.get("name")),
+        str(source.get("state")),
+        f"{source.get('items', 0):,}",
+        f"{source.get('sections', 0):,}",
+        "never" if age_s is None else ago(age_s),
+        ", ".join(remarks),
     )
+
+
+def ago(seconds: int) -> str:
+    """`5 s ago`, `12 min ago`, `3 h ago`, `2 d ago`."""
+    for unit, size_s in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= size_s:
+            return f"{seconds // size_s} {unit} ago"
+    return f"{seconds} s ago"
+
+
+def _errors(report: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong, a line each. Without the password the server keeps the texts to itself."""
     if report.get("error"):
-        console.print(escape(str(report["error"])))
-    table = Table("Source", "State", "Items", "Sections", "Progress", "Error", box=None)
-    for source in report.get("sources") or []:
-        progress = f"{source['fetched']} of {source['of']}" if source.get("of") else ""
-        cells = (
-            source.get("name"),
-            source.get("state"),
-            source.get("items"),
-            source.get("sections"),
-            progress,
-            source.get("error") or "",
-        )
-        table.add_row(*(escape(str(cell)) for cell in cells))
-    if table.row_count:
-        console.print(table)
+        yield str(report["error"])
+    parts = [*(report.get("sources") or []), {**(report.get("embedder") or {}), "name": "embedder"}]
+    for part in parts:
+        if part.get("error"):
+            yield f"{part['name']}: {part['error']}"
+    if report["status"] in ("degraded", "error") and not report.get("errors_shown"):
+        yield "What is wrong is told to whoever has the password: set PASSAGEWAY_LOGIN_PASSWORD_FILE to its file."

@@ -137,6 +137,8 @@ def _problem(place: tuple[int | str, ...], message: str, kind: str, tables: dict
             parts[-1] = f"connector {name!r}" if isinstance(name, str) else f"connector number {key + 1}"
         else:
             parts.append(str(key))
+    if kind == "missing":
+        return f"{': '.join(parts)}: missing"
     if kind == "extra_forbidden":
         return f"{': '.join(parts)}: unknown key, a typo?"
     return f"{': '.join(parts)}: {message.removeprefix('Value error, ')}"

@@ -1,6 +1,7 @@
 """The command as its user sees it: a real process, its output and its exit code."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -73,3 +74,23 @@ def test_help_is_printed_without_a_configuration(run, words: list[str]) -> None:
 
 def test_an_unknown_command_exits_with_2(run) -> None:
     assert run("frobnicate").returncode == 2
+
+
+def test_init_prints_a_command_that_can_be_typed_as_it_stands(run) -> None:
+    own = Path(sys.executable).with_name("passageway")
+    assert f" {own}\n" in run("init", PATH="/usr/bin:/bin").stdout
+    assert "password passageway\n" in run("init", PATH=f"{own.parent}:/usr/bin:/bin").stdout
+
+
+def test_a_list_of_models_in_a_pipe_shows_every_folder_whole(run, tmp_path: Path) -> None:
+    done = run("model", "list", COLUMNS="40", PASSAGEWAY_DATA_DIR=str(tmp_path / ("long" * 20)))
+    assert done.returncode == 0, done.stderr
+    assert str(tmp_path / ("long" * 20) / "models" / "jina-v2-base-de") in done.stdout
+
+
+def test_a_demo_that_cannot_listen_says_so_before_it_indexes(run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = run("demo", "--data-dir", str(tmp_path / "demo"), PASSAGEWAY_PORT=str(taken.getsockname()[1]))
+    assert done.returncode == 2
+    assert "cannot listen on" in done.stderr
+    assert list((tmp_path / "demo").iterdir()) == []

@@ -2,71 +2,23 @@
 
 import contextlib
 import json
-import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-import httpx
 import pytest
 
 from passageway.settings import Settings, load_settings
 from passageway_cli.doctor.command import findings
 from passageway_cli.doctor.finding import Finding, State
 
-EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 PASSWORD = "correct horse battery"
 Environment = dict[str, str]
-
-
-def config_of(folder: Path) -> str:
-    return f"""
-[[connector]]
-name = "notes"
-command = ["{sys.executable}", "{EXAMPLES / "folder_connector.py"}"]
-env = {{ FOLDER = "{folder}" }}
-
-[embedder]
-kind = "command"
-command = ["{sys.executable}", "{EXAMPLES / "letters_embedder.py"}"]
-min_similarity = 0.3
-"""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Environment:
-    """A machine with two notes, a connector that reads them and a toy model; nothing runs."""
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    (notes / "tea.txt").write_text("Green tea steeps at eighty degrees.", encoding="utf-8")
-    (notes / "bread.txt").write_text("The oven has to be hot before the bread goes in.", encoding="utf-8")
-    config = tmp_path / "passageway.toml"
-    config.write_text(config_of(notes), encoding="utf-8")
-    password = tmp_path / "password"
-    password.write_text(PASSWORD, encoding="utf-8")
-    password.chmod(0o600)
-    return {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "PASSAGEWAY_CONFIG": str(config),
-        "PASSAGEWAY_DATA_DIR": str(tmp_path / "data"),
-        "PASSAGEWAY_LOGIN_PASSWORD_FILE": str(password),
-        "PASSAGEWAY_PORT": str(free_port()),
-        "PASSAGEWAY_EMBED_PORT": str(free_port()),
-    }
-
-
+Running = Callable[[Environment], AbstractContextManager[Path]]
 Look = Callable[..., dict[str, list[Finding]]]
 
 
@@ -91,35 +43,7 @@ def doctor(environment: Environment, *words: str) -> subprocess.CompletedProcess
     return subprocess.run(command, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=120)
 
 
-@contextlib.contextmanager
-def running(environment: Environment) -> Iterator[None]:
-    """The program in that environment, until the block ends; entered once both notes are indexed."""
-    log = Path(environment["HOME"]) / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "passageway_cli"], env=environment, stdin=subprocess.DEVNULL, stderr=output
-        )
-    try:
-        health = f"http://127.0.0.1:{environment['PASSAGEWAY_PORT']}/health"
-        deadline = time.monotonic() + 60
-        while not _indexed(health):
-            assert process.poll() is None and time.monotonic() < deadline, log.read_text(encoding="utf-8")
-            time.sleep(0.05)
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-
-
-def _indexed(url: str) -> bool:
-    try:
-        report = httpx.get(url, trust_env=False).json()
-    except httpx.HTTPError:
-        return False
-    return bool(report["status"] == "ok" and report["sources"][0]["items"] == 2)
-
-
-def test_where_all_is_well_every_line_is_ok(environment: Environment) -> None:
+def test_where_all_is_well_every_line_is_ok(environment: Environment, running: Running) -> None:
     environment["PASSAGEWAY_BASE_URL"] = f"http://127.0.0.1:{environment['PASSAGEWAY_PORT']}"
     with running(environment):
         done = doctor(environment, "--json")
@@ -245,7 +169,9 @@ def test_a_short_password_at_a_public_address_is_a_warning(environment: Environm
     assert "6 characters" in finding.seen
 
 
-def test_another_password_than_the_servers_is_told_at_the_doors(environment: Environment, look: Look) -> None:
+def test_another_password_than_the_servers_is_told_at_the_doors(
+    environment: Environment, running: Running, look: Look
+) -> None:
     with running(environment):
         Path(environment["PASSAGEWAY_LOGIN_PASSWORD_FILE"]).write_text("another password", encoding="utf-8")
         found = look()

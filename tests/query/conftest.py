@@ -224,7 +224,7 @@ def serve(settings: Settings, data_dir: Path, embedder: WordEmbedder) -> Iterato
     with ExitStack() as stack:
 
         def start(
-            settings: Settings = settings, *, connectors: Sequence[str] = (), config_error: str | None = None
+            settings: Settings = settings, *, connectors: Sequence[str] | None = None, config_error: str | None = None
         ) -> str:
             search = None
             if config_error is None:

@@ -101,6 +101,15 @@ def test_a_source_that_left_the_configuration_is_marked_and_not_held_against_the
     assert {source["name"]: source["configured"] for source in health["sources"]} == {"notes": True, "old": False}
 
 
+def test_files_that_no_configured_connector_keeps_do_not_degrade_the_server(
+    build: Callable[..., None], serve: Callable[..., str]
+) -> None:
+    build("old", state=SourceState("ok", heartbeat=1.0, last_success=1.0, built=True))
+    health = httpx.get(f"{serve(connectors=[])}/health").json()
+    assert health["status"] == "ok"
+    assert [source["configured"] for source in health["sources"]] == [False]
+
+
 def test_an_old_heartbeat_means_that_sync_is_gone(
     build: Callable[..., None], serve: Callable[..., str], auth: dict[str, str]
 ) -> None:

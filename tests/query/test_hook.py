@@ -38,6 +38,12 @@ def test_a_session_is_not_shown_the_same_item_twice(client: httpx.Client, auth: 
     assert other["hits"][0]["id"] == "notes/ops/certificates.md"
 
 
+def test_a_prompt_whose_passages_the_session_has_seen_says_so(client: httpx.Client, auth: dict[str, str]) -> None:
+    reasons = [ask(client, QUESTION, auth).get("reason") for _ in range(4)]
+    assert reasons[0] is None
+    assert reasons[-1] == "shown before"
+
+
 def test_without_a_session_every_prompt_stands_alone(standing: httpx.Client, auth: dict[str, str]) -> None:
     for _ in range(2):
         answer = ask(standing, QUESTION, auth, session_id=None, cwd=None)

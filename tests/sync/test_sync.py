@@ -257,6 +257,18 @@ def test_a_build_reports_its_progress_and_its_counts(bench) -> None:
     assert (report.name, report.items) == ("notes", 60)
 
 
+def test_a_sync_that_starts_again_says_at_once_that_it_looks_after_the_source(bench) -> None:
+    bench.tell(items=numbered(1))
+    with bench.sync() as sync:
+        sync.reconcile()
+    before = bench.state()
+    with bench.sync() as sync:
+        sync.open()
+    after = bench.state()
+    assert before.heartbeat is not None and after.heartbeat is not None and after.heartbeat > before.heartbeat
+    assert replace(before, heartbeat=after.heartbeat) == after
+
+
 def test_a_heartbeat_moves_forward_while_nothing_else_changes(bench) -> None:
     bench.tell(items=numbered(1))
     with bench.sync() as sync:

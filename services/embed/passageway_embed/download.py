@@ -29,6 +29,8 @@ ATTEMPTS = 5
 PAUSE_S = 1.0
 """Before the second try; doubled before each further one."""
 
+WITHOUT_HUB = "PASSAGEWAY_MODEL_HUB names a mirror; a model folder copied from another machine does as well"
+
 _TIMEOUT = httpx.Timeout(30, connect=15)
 _RANGE = re.compile(r"bytes (\d+)-")
 
@@ -109,7 +111,9 @@ def _transfer(file: PinnedFile, url: str, stream: IO[bytes], progress: Progress 
             except (httpx.RequestError, _Cut) as error:
                 failures = 1 if stream.seek(0, os.SEEK_END) > before else failures + 1
                 if failures >= ATTEMPTS:
-                    raise ModelError(f"{_shown(url)}: {_reason(error)}; gave up after {ATTEMPTS} tries") from error
+                    raise ModelError(
+                        f"{_shown(url)}: {_reason(error)}; gave up after {ATTEMPTS} tries. {WITHOUT_HUB}"
+                    ) from error
                 logger.warning("%s: %s; trying again", _shown(url), _reason(error))
                 time.sleep(pause_s * 2 ** (failures - 1))
 
@@ -143,8 +147,7 @@ def _response(client: httpx.Client, url: str, headers: dict[str, str]) -> Iterat
             raise _Cut(f"answered {status}")
         if response.is_error and status != httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
             raise ModelError(
-                f"{_shown(url)} answered {status} {response.reason_phrase}; expected the file. "
-                "PASSAGEWAY_MODEL_HUB names a mirror, if you have one"
+                f"{_shown(url)} answered {status} {response.reason_phrase}; expected the file. {WITHOUT_HUB}"
             )
         yield response
 

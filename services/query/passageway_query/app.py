@@ -35,7 +35,7 @@ def create_app(
     search: Search | None,
     *,
     config_error: str | None = None,
-    connectors: Sequence[str] = (),
+    connectors: Sequence[str] | None = None,
     documents: Documents | None = None,
 ) -> FastAPI:
     """The application. `search` is the caller's to close; None, with `config_error`, leaves only the report of it.

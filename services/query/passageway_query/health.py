@@ -17,14 +17,17 @@ STALE = "the sync process has not looked after this source for {age_s} s"
 
 
 class HealthSource:
-    """Where reports come from. `search` is None exactly when `config_error` says why. `now` gives Unix seconds."""
+    """Where reports come from. `search` is None exactly when `config_error` says why. `now` gives Unix seconds.
+
+    `connectors` are the configured ones; without them every file counts as configured.
+    """
 
     def __init__(
         self,
         settings: Settings,
         search: Search | None,
         config_error: str | None = None,
-        connectors: Sequence[str] = (),
+        connectors: Sequence[str] | None = None,
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -32,7 +35,7 @@ class HealthSource:
         self._settings = settings
         self._search = search
         self._model = None if search is None else ModelCheck(search.model)
-        self._connectors = tuple(connectors)
+        self._connectors = None if connectors is None else tuple(connectors)
         self._now = now
         self._started = now()
 
@@ -71,10 +74,10 @@ def without_errors(health: Health) -> Health:
     )
 
 
-def _sources(reports: Sequence[SourceReport], connectors: Sequence[str], now: float) -> list[SourceHealth]:
+def _sources(reports: Sequence[SourceReport], connectors: Sequence[str] | None, now: float) -> list[SourceHealth]:
     """One entry a file, and one a connector that has none yet, by name."""
-    found = [_source(report, not connectors or report.name in connectors, now) for report in reports]
-    missing = sorted(set(connectors) - {report.name for report in reports})
+    found = [_source(report, connectors is None or report.name in connectors, now) for report in reports]
+    missing = sorted(set(connectors or ()) - {report.name for report in reports})
     waiting = [
         SourceHealth(name=name, state="indexing", items=0, sections=0, vectors_current=True, error=NO_FILE)
         for name in missing

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from passageway.errors import PassagewayError
 from passageway_query.access import Access
-from passageway_query.answer import Answer, Question
+from passageway_query.answer import Answer, Question, SilenceReason
 from passageway_query.metrics import Door, Outcome, QuestionLog
 from passageway_query.prompts import MAX_PROMPT_CHARS, context_words, why_skipped
 from passageway_query.render import fenced, recall_result
@@ -37,6 +37,7 @@ MAX_CONTEXT_CHARS = 9_000
 MAX_SEARCHES = 8
 _UNLIMITED = anyio.CapacityLimiter(math.inf)
 
+SHOWN_BEFORE = "shown before"
 OUT_OF_TIME = "out of time"
 FAILED = "the search failed"
 
@@ -132,7 +133,10 @@ class Hook:
 
     def _result(self, answer: Answer, session_id: str) -> HookResult:
         if answer.silence:
-            return HookResult(reason=answer.silence.value, words_only=answer.keyword_only)
+            # The hook has no filters of its own: what is filtered out is what the session has seen.
+            shown = answer.silence is SilenceReason.FILTERED_OUT
+            reason = SHOWN_BEFORE if shown else answer.silence.value
+            return HookResult(reason=reason, words_only=answer.keyword_only)
         hits = recall_result(answer).passages
         while hits and len(fenced(hits, HEAD)) > MAX_CONTEXT_CHARS:
             hits = hits[:-1]

@@ -80,6 +80,8 @@ class SourceSync:
             self._state = replace(self._writer.read_state(), fetched=None, of=None)
             if self._state.last_success is not None:
                 self._since = datetime.fromtimestamp(self._state.last_success, UTC)
+            # The first heartbeat: the last one may be of days ago, and a first check takes seconds.
+            self._write_state()
 
     def close(self) -> None:
         """Close the file and end a running connector."""
