@@ -1,28 +1,14 @@
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from passageway_connector_confluence.connector import ConfluenceConnector
 from passageway_connector_confluence.testing import FakeConfluence
-
-
-@dataclass
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    now_s: float = 1_800_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_s += seconds
-
-    def now(self) -> float:
-        return self.now_s
+from passageway_sdk.web.testing import Clock
 
 
 @dataclass(frozen=True)
@@ -36,11 +22,6 @@ class Outcome:
     @property
     def items(self) -> dict[str, dict[str, Any]]:
         return {message["id"]: message for message in self.messages}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -3,12 +3,9 @@
 import json
 import os
 import re
-import resource
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,20 +78,9 @@ def run(
     )
 
 
-# The kernel's count of a process that was only just started includes what the test holds, so the process counts itself.
-MEASURED = """
-import atexit, sys
-from passageway_connector_confluence.connector import ConfluenceConnector
-def peak():
-    with open("/proc/self/status", encoding="ascii") as status:
-        print(next(line for line in status if line.startswith("VmHWM")).split()[1], file=sys.stderr)
-atexit.register(peak)
-ConfluenceConnector.main()
-"""
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak memory from /proc")
-def test_five_thousand_pages_stay_within_the_limits_and_in_150_mb(either: FakeConfluence, capsys: Any) -> None:
+def test_five_thousand_pages_stay_within_the_limits_and_in_150_mb(
+    either: FakeConfluence, watched: Callable[..., dict[str, Any]]
+) -> None:
     paragraph = "<p>" + "The gateway drains its connections before it restarts. " * 12 + "</p>"
     body = "".join(f"<h2>Part {part}</h2>{paragraph}" for part in range(6))
     link = '<p><ac:link><ri:page ri:content-title="Page 7"/></ac:link></p>'
@@ -102,52 +88,19 @@ def test_five_thousand_pages_stay_within_the_limits_and_in_150_mb(either: FakeCo
         FakePage(str(n), f"Page {n}", body + link, parent=str(n // 10), labels=("runbook",)) for n in range(1, 5000)
     )
     either.add(*pages, FakePage("5000", "Holidays", space="HR"))
-    started = time.perf_counter()
-    listing = run(["list"], either.env, program=MEASURED)
-    listing_s = time.perf_counter() - started
-    ids = [json.loads(line)["id"] for line in listing.stdout.splitlines()]
+    listing = watched([*COMMAND, "list"], either.env)
+    ids = [json.loads(line)["id"] for line in listing["output"].splitlines()]
     assert len(ids) == 5000
-    started = time.perf_counter()
-    fetch = run(["fetch"], either.env, ids[100 : 100 + FETCH_IDS], program=MEASURED)
-    fetch_s = time.perf_counter() - started
-    assert len(fetch.stdout.splitlines()) == FETCH_IDS
-    assert len(fetch.stdout) < MAX_OUTPUT_BYTES / 10
-    listing_mb, fetch_mb = (int(done.stderr.splitlines()[-1]) / 1024 for done in (listing, fetch))
-    with capsys.disabled():
-        print(f"\nconfluence {either.kind}: list of 5,000 in {listing_s:.2f} s and {listing_mb:.0f} MB")
-        print(f"confluence {either.kind}: fetch of 50 in {fetch_s:.2f} s and {fetch_mb:.0f} MB")
-    assert max(listing_mb, fetch_mb) < 150
-    assert max(listing_s, fetch_s) < 60
+    fetch = watched([*COMMAND, "fetch"], either.env, ids[100 : 100 + FETCH_IDS])
+    assert len(fetch["output"].splitlines()) == FETCH_IDS
+    assert len(fetch["output"]) < MAX_OUTPUT_BYTES / 10
+    assert max(listing["peak_mib"], fetch["peak_mib"]) < 150
+    assert max(listing["wall_s"], fetch["wall_s"]) < 60
 
 
-def test_it_starts_within_150_ms_of_processor_time(wiki: FakeConfluence, capsys: Any) -> None:
-    """Counted in starts of a bare Python, 10 ms each where nothing else runs: this machine may have other work."""
+def test_it_starts_within_150_ms_of_processor_time(wiki: FakeConfluence, bare_starts: Callable[..., float]) -> None:
     fill(wiki)
-    environment = {"PATH": os.environ["PATH"], **wiki.env}
-    wall_ms, processor_ms, bare_ms = [], [], []
-    for _ in range(15):
-        started, used = time.perf_counter(), processor_s()
-        with subprocess.Popen([*COMMAND, "check"], env=environment, stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            assert process.stdout.read(1) == b"{"
-            wall_ms.append(1000 * (time.perf_counter() - started))
-            process.communicate(timeout=60)
-        processor_ms.append(1000 * (processor_s() - used))
-        used = processor_s()
-        subprocess.run([sys.executable, "-c", "pass"], env=environment, check=True, timeout=60)
-        bare_ms.append(1000 * (processor_s() - used))
-    first, own, bare = map(statistics.median, (wall_ms, processor_ms, bare_ms))
-    with capsys.disabled():
-        print(
-            f"\nconfluence: first byte after {first:.0f} ms, {own:.0f} ms of processor time; bare Python {bare:.0f} ms"
-        )
-    assert own / bare < 15
-
-
-def processor_s() -> float:
-    """What the child processes that have ended used, all together."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    assert bare_starts([*COMMAND, "check"], wiki.env) < 15
 
 
 def test_importing_it_loads_neither_httpx_nor_lxml() -> None:

@@ -1,16 +1,15 @@
 """What the index holds after each thing that can happen to a Confluence of either kind, under the real sync."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from passageway.config import ConnectorConfig
-from passageway.embed_command import CommandEmbedder
-from passageway.embedder import EmbedderInfo, Kind, Vectors
 from passageway.errors import ConnectorError, DeletionRefusedError, PassagewayError
 from passageway_connector_confluence.testing import FakeConfluence, FakePage
 from passageway_query.search import Search
@@ -19,30 +18,6 @@ from passageway_sync.sync import SourceSync
 
 LOGIN = "<!doctype html><form><input type='password'></form>"
 Index = Callable[[], dict[str, str]]
-
-
-class Counting:
-    """The embedder of the tests, which keeps count of what it was given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._program = CommandEmbedder("words", [sys.executable, "-m", "passageway.testing.fake_embedder"])
-
-    def info(self) -> EmbedderInfo:
-        return self._program.info()
-
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        self.texts += texts
-        return self._program.embed(texts, kind)
-
-    def close(self) -> None:
-        self._program.close()
-
-
-@pytest.fixture(scope="module")
-def embedder() -> Iterator[Counting]:
-    with closing(Counting()) as counting:
-        yield counting
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +32,7 @@ def pages(either: FakeConfluence) -> None:
 
 @pytest.fixture
 def sync(
-    either: FakeConfluence, embedder: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    either: FakeConfluence, embedder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SourceSync]:
     secrets = {}
     for name in either.env.keys() & {"TOKEN", "EMAIL"}:
@@ -75,7 +50,7 @@ def sync(
 
 
 @pytest.fixture
-def index(embedder: Counting, tmp_path: Path) -> Index:
+def index(embedder: Any, tmp_path: Path) -> Index:
     """What is indexed: path and text of each page."""
 
     def read() -> dict[str, str]:
@@ -97,7 +72,7 @@ BUILT = {
 
 
 def test_a_build_an_edit_a_move_and_a_deletion_are_followed(
-    either: FakeConfluence, sync: SourceSync, index: Index, embedder: Counting
+    either: FakeConfluence, sync: SourceSync, index: Index, embedder: Any
 ) -> None:
     sync.reconcile()
     assert index() == BUILT
@@ -119,7 +94,7 @@ def test_a_build_an_edit_a_move_and_a_deletion_are_followed(
 
 
 def test_a_page_that_is_fetched_again_unchanged_is_not_embedded_again(
-    either: FakeConfluence, sync: SourceSync, embedder: Counting
+    either: FakeConfluence, sync: SourceSync, embedder: Any
 ) -> None:
     sync.reconcile()
     embedder.texts.clear()

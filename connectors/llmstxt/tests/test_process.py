@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -55,33 +56,19 @@ def test_its_items_are_these(website: Any, connector: Connector) -> None:
     assert result.stderr == ""
 
 
-def test_five_thousand_pages_are_listed_and_fifty_fetched_in_little_memory(website: Any) -> None:
+def test_five_thousand_pages_are_listed_and_fifty_fetched_in_little_memory(
+    website: Any, watched: Callable[..., dict[str, Any]]
+) -> None:
     # The letter outside the basic plane makes Python hold every letter of the whole text in four bytes.
     text = "Boats were built here for a long time. " * 48
     page = "# Boat {0} \U0001f6a3\nSource: /boats/{0}.md\n\n{1}\n\n"
     website.put("/llms-full.txt", "".join(page.format(number, text) for number in range(5000)))
-    listing = watched("list", {"URLS": website.url})
+    listing = watched([*COMMAND, "list"], {"URLS": website.url})
     ids = [json.loads(line)["id"] for line in listing["output"].splitlines()]
-    fetch = watched("fetch", {"URLS": website.url}, ids[::100])
+    fetch = watched([*COMMAND, "fetch"], {"URLS": website.url}, ids[::100])
     assert len(ids) == 5000 and len(fetch["output"].splitlines()) == 50
     assert listing["peak_mib"] < 150 and fetch["peak_mib"] < 150
     assert website.asked == ["/llms-full.txt"] * 2
-
-
-def watched(mode: str, env: dict[str, str], ids: list[str] | None = None) -> dict[str, Any]:
-    """The output of a call and what it cost."""
-    result = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "watched_call.py", *COMMAND, mode],
-        input="".join(json.dumps({"id": item_id}) + "\n" for item_id in ids or []),
-        capture_output=True,
-        encoding="utf-8",
-        env=env,
-        timeout=120,
-        check=True,
-    )
-    cost: dict[str, Any] = json.loads(result.stdout)
-    assert cost["exit_code"] == 0, result.stderr
-    return cost
 
 
 def test_a_failure_reaches_the_core_as_one_sentence(website: Any, connector: Connector) -> None:

@@ -2,7 +2,7 @@ import io
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,7 @@ import pytest
 
 from passageway_connector_trilium.connector import TriliumConnector
 from passageway_connector_trilium.testing import FakeNote, FakeTrilium
-
-
-@dataclass
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    now_s: float = 1_800_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_s += seconds
-
-    def now(self) -> float:
-        return self.now_s
+from passageway_sdk.web.testing import Clock
 
 
 @dataclass(frozen=True)
@@ -38,11 +24,6 @@ class Outcome:
     @property
     def items(self) -> dict[str, dict[str, Any]]:
         return {message["id"]: message for message in self.messages}
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 """What the index holds after each thing that can happen to a Trilium: the connector's process under the real sync."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from passageway.config import ConnectorConfig
-from passageway.embed_command import CommandEmbedder
-from passageway.embedder import EmbedderInfo, Kind, Vectors
 from passageway.errors import ConnectorError, DeletionRefusedError, PassagewayError
 from passageway_connector_trilium.testing import TOKEN, FakeNote, FakeTrilium
 from passageway_query.search import Search
@@ -18,30 +17,6 @@ from passageway_sync.sync import SourceSync
 
 LOGIN = "<!doctype html><form><input type='password'></form>"
 Index = Callable[[], dict[str, str]]
-
-
-class Counting:
-    """The embedder of the tests, which keeps count of what it was given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._program = CommandEmbedder("words", [sys.executable, "-m", "passageway.testing.fake_embedder"])
-
-    def info(self) -> EmbedderInfo:
-        return self._program.info()
-
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        self.texts += texts
-        return self._program.embed(texts, kind)
-
-    def close(self) -> None:
-        self._program.close()
-
-
-@pytest.fixture(scope="module")
-def embedder() -> Iterator[Counting]:
-    with closing(Counting()) as counting:
-        yield counting
 
 
 @pytest.fixture(autouse=True)
@@ -55,9 +30,7 @@ def notes(trilium: FakeTrilium) -> None:
 
 
 @pytest.fixture
-def sync(
-    trilium: FakeTrilium, embedder: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[SourceSync]:
+def sync(trilium: FakeTrilium, embedder: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SourceSync]:
     monkeypatch.setenv("TEST_TRILIUM_TOKEN", TOKEN)
     config = ConnectorConfig(
         name="notes",
@@ -71,7 +44,7 @@ def sync(
 
 
 @pytest.fixture
-def index(embedder: Counting, tmp_path: Path) -> Index:
+def index(embedder: Any, tmp_path: Path) -> Index:
     """What is indexed: path and text of each note."""
 
     def read() -> dict[str, str]:
@@ -88,7 +61,7 @@ BUILT = {"wiki": "", "hull": "Oak planks.", "keel": "Hull › Lead.", "mast": "S
 
 
 def test_a_build_an_edit_a_move_and_a_deletion_are_followed(
-    trilium: FakeTrilium, sync: SourceSync, index: Index, embedder: Counting
+    trilium: FakeTrilium, sync: SourceSync, index: Index, embedder: Any
 ) -> None:
     sync.reconcile()
     assert index() == BUILT
@@ -109,7 +82,7 @@ def test_a_build_an_edit_a_move_and_a_deletion_are_followed(
 
 
 def test_a_note_that_is_fetched_again_unchanged_is_not_embedded_again(
-    trilium: FakeTrilium, sync: SourceSync, embedder: Counting
+    trilium: FakeTrilium, sync: SourceSync, embedder: Any
 ) -> None:
     sync.reconcile()
     embedder.texts.clear()

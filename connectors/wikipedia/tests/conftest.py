@@ -1,7 +1,7 @@
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from passageway_connector_wikipedia import Wikipedia
+from passageway_sdk.web.testing import Clock
 
 
 def _load() -> ModuleType:
@@ -44,26 +45,6 @@ class Call:
     code: int
     stdout: str
     stderr: str
-
-
-@dataclass
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    now_s: float = 1_800_000_000.0
-    slept: list[float] = field(default_factory=list)
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now_s += seconds
-
-    def now(self) -> float:
-        return self.now_s
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,33 +64,19 @@ def _filled(connector: Connector) -> None:
     """The wiki has its pages also in tests that start the program themselves."""
 
 
-def test_five_thousand_pages_are_listed_and_fifty_fetched_in_little_memory(wiki: Any, mediawiki: ModuleType) -> None:
+def test_five_thousand_pages_are_listed_and_fifty_fetched_in_little_memory(
+    wiki: Any, mediawiki: ModuleType, watched: Callable[..., dict[str, Any]]
+) -> None:
     wiki.members_a_reply = 500
     text = "Boats were built here for a long time. " * 100
     wiki.add(*(mediawiki.Page(n, f"Ship {n}", text, categories=("Category:Ships",)) for n in range(1000, 6000)))
     env = {"API_URL": f"{wiki.server.url}/w/api.php", "CATEGORIES": "Ships", "MAX_PAGES": "5000", "PAUSE_SECONDS": "0"}
-    listing = watched("list", env)
-    fetch = watched("fetch", env, [str(number) for number in range(1000, 1050)])
+    listing = watched([*COMMAND, "list"], env)
+    fetch = watched([*COMMAND, "fetch"], env, [str(number) for number in range(1000, 1050)])
     assert len(listing["output"].splitlines()) == 5000 and len(fetch["output"].splitlines()) == 50
     assert listing["peak_mib"] < 150 and fetch["peak_mib"] < 150
     # Ten requests for the listing, one a page for the texts: what a wiki allows without an account.
     assert len(wiki.requests) == 1 + 10 + 50
-
-
-def watched(mode: str, env: dict[str, str], ids: list[str] | None = None) -> dict[str, Any]:
-    """The output of a call and what it cost."""
-    result = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "watched_call.py", *COMMAND, mode],
-        input="".join(json.dumps({"id": item_id}) + "\n" for item_id in ids or []),
-        capture_output=True,
-        encoding="utf-8",
-        env=env,
-        timeout=120,
-        check=True,
-    )
-    cost: dict[str, Any] = json.loads(result.stdout)
-    assert cost["exit_code"] == 0, result.stderr
-    return cost
 
 
 def test_a_failure_reaches_the_core_as_one_sentence(wiki: Any, connector: Connector, mediawiki: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine for the tests of a connector: it answers what a test says, and keeps what came.
+"""For the tests of a connector: a real HTTP server on this machine that answers what a test says, and a clock.
 
 `127.0.0.1` and `localhost` are two hosts to a client and both lead here: enough to test a redirect to another host.
 """
@@ -34,6 +34,23 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     content_type: str = "application/json"
     cut: bool = False
+
+
+@dataclass(slots=True)
+class Clock:
+    """Seconds since 1970 that pass only when somebody sleeps; `slept` are the waits in order."""
+
+    now_s: float = 1_800_000_000.0
+    slept: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        """Let the seconds pass without waiting."""
+        self.slept.append(seconds)
+        self.now_s += seconds
+
+    def now(self) -> float:
+        """The time it is."""
+        return self.now_s
 
 
 class _Server(ThreadingHTTPServer):
