@@ -11,6 +11,7 @@ trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
 # What is called python3 may be a slow script that looks for one; this is the real thing.
 python=$(python3 -c 'import sys; print(sys.executable)') || exit 1
 token='p"a\ss wörd-7f3a'
+token_json=$("$python" -c 'import json, sys; print(json.dumps(sys.argv[1]))' "$token") || exit 1
 passed=0
 failed=0
 
@@ -71,8 +72,7 @@ fresh() {
 
 # configure FILE KIND: writes a configuration for the stub's answer of that kind.
 configure() {
-    URL=$base/$2 TOKEN=$token "$python" -c 'import json, os
-print(json.dumps({"url": os.environ["URL"], "token": os.environ["TOKEN"]}))' >"$work/home/$1"
+    printf '{"url": "%s", "token": %s}\n' "$base/$2" "$token_json" >"$work/home/$1"
 }
 
 readonly SHARED=.claude/plugin-data/passageway

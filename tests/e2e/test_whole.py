@@ -12,6 +12,8 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 PASSWORD = "correct horse battery staple"
 
+pytestmark = pytest.mark.timeout(900)
+
 ANSWERED = {
     "How often do I feed the sourdough starter?": "Sourdough starter",
     "When is the signing certificate renewed?": "Rotating certificates",

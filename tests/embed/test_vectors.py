@@ -12,17 +12,19 @@ from passageway_embed.onnx import OnnxModel
 def test_vectors_point_where_those_of_the_original_engine_do(
     model: OnnxModel, texts: list[str], kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each text once, every other one as a question: a kind is only a prefix, and the other engine takes its time."""
+    own = texts[0 if kind == "query" else 1 :: 2]
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # its threads spin, and on a busy machine wait for each other for ever
     original = E5()
     # The texts avoid what the two read differently by design: decomposed accents, runs of unknown characters, the
     # names of special tokens, and more than 512 tokens.
-    expected = np.stack([original.encode(text, kind == "query") for text in texts])
+    expected = np.stack([original.encode(text, kind == "query") for text in own])
 
-    cosines = (model.vectors(texts, kind) * expected).sum(axis=1)
+    cosines = (model.vectors(own, kind) * expected).sum(axis=1)
 
-    assert len(texts) >= 200
+    assert len(own) >= 100
     worst = int(cosines.argmin())
-    assert cosines[worst] >= 0.995, texts[worst]
+    assert cosines[worst] >= 0.995, own[worst]
     assert cosines.mean() >= 0.999
 
 
