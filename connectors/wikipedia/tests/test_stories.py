@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from passageway.config import ConnectorConfig
-from passageway.embed_command import CommandEmbedder
-from passageway.embedder import EmbedderInfo, Kind, Vectors
 from passageway.errors import ConnectorError, DeletionRefusedError
 from passageway_query.search import Search
 from passageway_sdk.web.testing import Answer
@@ -28,30 +26,6 @@ Index = Callable[[], dict[str, str]]
 Open = Callable[..., SourceSync]
 
 
-class Counting:
-    """The embedder of the tests, which keeps count of what it was given."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self._program = CommandEmbedder("words", [sys.executable, "-m", "passageway.testing.fake_embedder"])
-
-    def info(self) -> EmbedderInfo:
-        return self._program.info()
-
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        self.texts += texts
-        return self._program.embed(texts, kind)
-
-    def close(self) -> None:
-        self._program.close()
-
-
-@pytest.fixture(scope="module")
-def embedder() -> Iterator[Counting]:
-    with closing(Counting()) as counting:
-        yield counting
-
-
 @pytest.fixture(autouse=True)
 def pages(wiki: Any, mediawiki: ModuleType) -> None:
     page, boats, sails = mediawiki.Page, ("Category:Boats",), ("Category:Sails",)
@@ -66,7 +40,7 @@ def pages(wiki: Any, mediawiki: ModuleType) -> None:
 
 
 @pytest.fixture
-def open_sync(wiki: Any, embedder: Counting, tmp_path: Path) -> Iterator[Open]:
+def open_sync(wiki: Any, embedder: Any, tmp_path: Path) -> Iterator[Open]:
     """Opens the sync of the source, which closes the one before."""
     opened: list[SourceSync] = []
 
@@ -93,7 +67,7 @@ def sync(open_sync: Open) -> SourceSync:
 
 
 @pytest.fixture
-def index(embedder: Counting, tmp_path: Path) -> Index:
+def index(embedder: Any, tmp_path: Path) -> Index:
     """What is indexed: title, headings and text of each page."""
 
     def read() -> dict[str, str]:
@@ -109,7 +83,7 @@ def _text(sections: Sequence[Any]) -> str:
 
 
 def test_a_build_an_edit_a_move_and_a_deletion_are_followed(
-    wiki: Any, sync: SourceSync, index: Index, embedder: Counting
+    wiki: Any, sync: SourceSync, index: Index, embedder: Any
 ) -> None:
     assert index() == BUILT
 
@@ -141,7 +115,7 @@ def test_a_page_that_leaves_the_scope_leaves_the_index(
 
 
 def test_a_page_that_is_fetched_again_unchanged_is_not_embedded_again(
-    wiki: Any, sync: SourceSync, embedder: Counting
+    wiki: Any, sync: SourceSync, embedder: Any
 ) -> None:
     embedder.texts.clear()
     wiki.edit(4)
