@@ -266,7 +266,7 @@ def test_a_close_from_another_thread_ends_a_running_call_at_once(fake: Make, cap
     thread.join(20)
     assert not thread.is_alive()
     assert "stopped, because passageway stops" in str(errors[0])
-    assert is_gone(pid_in(caplog, "child"))
+    assert eventually(lambda: is_gone(pid_in(caplog, "child")))
 
 
 def test_a_closed_connector_refuses_to_be_called(fake: Make) -> None:
