@@ -1,6 +1,9 @@
 """A small index on disk, a deterministic embedder, and the query service on a port of its own."""
 
+import fcntl
+import shutil
 import socket
+import subprocess
 import threading
 import time
 import zlib
@@ -302,6 +305,34 @@ def write_notes() -> Callable[[Path], WordEmbedder]:
 def settings_for() -> Callable[..., Settings]:
     """`settings_with(data_dir, home, **variables)`."""
     return settings_with
+
+
+NODE_PACKAGES = (
+    "@modelcontextprotocol/client@2.4.0",
+    "@modelcontextprotocol/sdk@1.32.2",
+    "axe-core@4.14.1",
+    "mcp-remote@0.15.1",
+)
+
+
+@pytest.fixture(scope="session")
+def node_packages() -> Path:
+    """A folder with clients and tools of npm, installed once and kept; without npm or a registry, tests are skipped."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("node and npm are not installed")
+    folder = Path(__file__).parents[2] / ".dev" / f"npm-{zlib.crc32(repr(NODE_PACKAGES).encode()):08x}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            quiet = ("--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1")
+            command = [npm, "install", *quiet, "--prefix", str(folder), *NODE_PACKAGES]
+            done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
+            if done.returncode:
+                pytest.skip(f"npm cannot install {', '.join(NODE_PACKAGES)}: {done.stderr.strip()[-300:]}")
+            (folder / "complete").touch()
+    return folder
 
 
 @pytest.fixture
