@@ -35,6 +35,8 @@ from passageway_query.search import Search
 PASSWORD = "correct horse battery"
 AUTH = {"Authorization": f"Bearer {PASSWORD}"}
 DIMENSION = 512
+CHALLENGE = "CrlVwe1WSHWuTQYh3iczmx3aS-faRx6C92k9_hNxl4A"
+"""That of fifty times `v`, by S256."""
 
 
 class WordEmbedder:
@@ -358,7 +360,7 @@ def consent_page(
                 "response_type": "code",
                 "client_id": client["client_id"],
                 "redirect_uri": redirect_uri,
-                "code_challenge": "c" * 43,
+                "code_challenge": CHALLENGE,
                 "code_challenge_method": "S256",
                 "state": "xyz",
             }

@@ -216,7 +216,7 @@ def test_silence_shows_its_reason_and_what_came_nearest(owner: httpx.Client) -> 
 
 def test_a_source_can_be_chosen(owner: httpx.Client) -> None:
     assert "every March" in ask(owner, QUESTION, source="notes").text
-    assert "filtered out" in ask(owner, QUESTION, path="Nowhere").text
+    assert "Filtered out." in ask(owner, QUESTION, path="Nowhere").text
 
 
 def test_what_a_source_or_a_person_writes_is_shown_and_not_run(

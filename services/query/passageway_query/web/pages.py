@@ -16,6 +16,7 @@ from passageway.errors import PassagewayError
 from passageway.settings import Settings
 from passageway_query.answer import Filters, Question
 from passageway_query.auth.login import Login
+from passageway_query.filters import updated_after_s
 from passageway_query.guard import Guard, address
 from passageway_query.health import HealthSource
 from passageway_query.metrics import Door, Outcome, QuestionLog
@@ -28,6 +29,7 @@ from passageway_query.web.views import STATUS_WORDS, AnswerView, AppView, answer
 logger = logging.getLogger(__name__)
 
 MAX_QUESTION_CHARS = 20_000
+_FILTERS = ("source", "path", "label", "updated_after")
 _SIGN_IN_AGE_S = 3600
 _THREADS = anyio.CapacityLimiter(8)
 
@@ -98,9 +100,12 @@ class Pages:
         question = form.get("question", "").strip()[:MAX_QUESTION_CHARS]
         if not question or self._parts.search is None:
             return await self._page(request, problem="Ask something first." if not question else None, form=form)
-        filters = Filters(source=form.get("source", ""), path=form.get("path", "").strip())
+        filters = Filters(*(form.get(name, "").strip() for name in _FILTERS))
         try:
+            updated_after_s(filters)
             answer = await self._answer(self._parts.search, Question(question, filters, explain=True))
+        except ValueError:
+            return await self._page(request, problem="“Updated since” is not a date.", status=400, form=form)
         except PassagewayError as error:
             logger.warning("web: no answer: %s", error)
             return await self._page(request, problem=f"The search failed: {error}", status=503, form=form)
@@ -178,7 +183,7 @@ class Pages:
             "answer": answer,
             "apps": await self._apps(),
             "problem": problem,
-            "form": {"question": "", "source": "", "path": "", **(form or {})},
+            "form": {"question": "", **dict.fromkeys(_FILTERS, ""), **(form or {})},
             "mcp_url": f"{self._parts.settings.base_url or str(request.base_url).rstrip('/')}/mcp",
         }
         return html("home.html", values, status)

@@ -93,13 +93,14 @@ def app_view(grant: Grant, now: float) -> AppView:
         grant.client_name,
         shown_target(grant.redirect_uri),
         f"connected {ago(int(now - grant.created))}",
-        f"token last renewed {ago(int(now - grant.used))}",
+        f"token renewed {ago(int(now - grant.used))}",
     )
 
 
 def source_views(health: Health) -> list[SourceView]:
-    """The cards, in the report's order."""
-    return [_source(source) for source in health.sources]
+    """The cards: what needs attention first, then what is being read, then the rest, each by name."""
+    urgency = {"failing": 0, "indexing": 1}
+    return [_source(source) for source in sorted(health.sources, key=lambda s: (urgency.get(s.state, 2), s.name))]
 
 
 def _source(source: SourceHealth) -> SourceView:
@@ -108,14 +109,15 @@ def _source(source: SourceHealth) -> SourceView:
         notes.append("Its vectors are of another model; until they are made anew it is found by words only.")
     if not source.configured:
         notes.append("It is no longer in the configuration. Delete its index file to be rid of it.")
-    waiting = source.state == "indexing" and source.error is not None
+    # While a source is read for the first time, what its report calls an error is what it still waits for.
+    waiting = source.error if source.state == "indexing" else None
     if waiting:
-        notes.append(f"{source.error}.")
+        notes.append(f"{waiting[:1].upper()}{waiting[1:]}.")
     building = source.of is not None
     return SourceView(
         name=source.name,
         state=source.state,
-        counts=f"{source.items:,} items, {source.sections:,} sections",
+        counts=f"{_counted(source.items, 'item')}, {_counted(source.sections, 'section')}",
         progress=f"{source.fetched or 0:,} of {source.of:,} read" if building else None,
         done=min(1.0, (source.fetched or 0) / source.of) if source.of else None,
         last_success="never synced"
@@ -124,6 +126,10 @@ def _source(source: SourceHealth) -> SourceView:
         notes=tuple(notes),
         error=None if waiting else source.error,
     )
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def ago(seconds: int) -> str:
@@ -153,7 +159,7 @@ def answer_view(answer: Answer) -> AnswerView:
         problems=answer.problems,
         took=f"{answer.took_ms:.1f} ms, {answer.embed_ms:.1f} of them for the embedding",
         candidates=tuple(map(_candidate, candidates)),
-        searched=f"{explanation.sections_searched:,} sections" if explanation else "",
+        searched=_counted(explanation.sections_searched, "section") if explanation else "",
         gate=_number(gate, 3),
         nearest=_candidate(nearest) if nearest else None,
     )
