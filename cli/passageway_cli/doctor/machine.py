@@ -66,7 +66,7 @@ def password(settings: Settings, environ: Mapping[str, str]) -> Finding:
             f"it has {len(known)} characters, and the server has a public address",
             f"take one of {SHORT_PASSWORD_CHARS} characters or more; `passageway init` makes one",
         )
-    return ok(what, f"of {file}" if file else "of the environment")
+    return ok(what, f"in {file}" if file else "in the environment")
 
 
 def _password_file(settings: Settings, environ: Mapping[str, str]) -> Path | None:
@@ -102,7 +102,7 @@ def _embedder(settings: Settings, config: Config) -> Embedder:
         service.info()
     except EmbedderError:
         service.close()
-        return make_embedder(config.embedder, settings, models_ready=True)
+        return make_embedder(config.embedder, settings, models_ready=True, foreground=True)
     return service
 
 

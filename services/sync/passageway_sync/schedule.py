@@ -10,6 +10,7 @@ from pathlib import Path
 from passageway.config import ConnectorConfig
 from passageway.embedder import Embedder
 from passageway.errors import EmbedderError, PassagewayError
+from passageway_sync.progress import ProgressLog
 from passageway_sync.sync import SourceSync, Stopped
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,8 @@ class _Runner:
                 logger.error("%s: the heartbeat cannot be written: %s", self._config.name, error)
 
     def _run(self) -> None:
-        self._sync = SourceSync(self._config, self._data_dir, self._embedder)
+        progress = ProgressLog(self._config.name)
+        self._sync = SourceSync(self._config, self._data_dir, self._embedder, progress)
         failures, reconcile_at = 0, 0.0
         while not self._stopping.is_set():
             if time.monotonic() >= reconcile_at:
