@@ -95,3 +95,21 @@ def test_every_command_and_option_is_documented(words: str, parser: argparse.Arg
 @pytest.mark.parametrize("page", TEXTS, ids=name)
 def test_a_page_says_nothing_of_what_is_only_planned(page: Path) -> None:
     assert re.findall(r"coming soon|not (?:yet )?implemented|TODO|work in progress", read(page), re.IGNORECASE) == []
+
+
+INSTALLS = [
+    (name(page), line.strip())
+    for page in [*TEXTS, *sorted(ROOT.glob("plugin/skills/*/SKILL.md"))]
+    for line in read(page).splitlines()
+    if re.search(r"\b(?:pip|uv tool) install\b", line)
+]
+
+
+@pytest.mark.parametrize(("page", "line"), INSTALLS)
+def test_what_a_page_installs_is_in_this_repository(page: str, line: str) -> None:
+    folders = re.findall(r"\./[\w/.-]*\w", line)
+    assert [folder for folder in folders if not (ROOT / folder / "pyproject.toml").is_file()] == []
+    extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    named = [extra for found in re.findall(r"\[([a-z0-9,]+)\]", line) for extra in found.split(",")]
+    assert [extra for extra in named if extra not in extras] == []
+    assert not (named and re.search(r"\bpip install\b", line)), "pip looks for extras at the package index"
