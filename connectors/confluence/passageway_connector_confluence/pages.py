@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from passageway_sdk import SourceError
 
@@ -101,7 +102,7 @@ def parse_page(message: Any, base_url: str) -> Page:
         modified=_time(version.get("when")),
         labels=_labels(message),
         ancestors=_ancestors(message, owner),
-        site_url=_base(links, base_url),
+        site_url=site_address(links.get("base"), base_url),
         web_path=_string(links.get("webui"), f"/pages/viewpage.action?pageId={page_id}"),
         body=_string(_optional(_optional(message, "body"), "storage").get("value"), ""),
     )
@@ -138,9 +139,13 @@ def _ancestors(message: Any, owner: str) -> tuple[str, ...]:
     return tuple(title for title in titles if title)
 
 
-def _base(links: dict[str, Any], base_url: str) -> str:
-    base = _string(links.get("base"), base_url)
-    return (base if base.startswith(("https://", "http://")) else base_url).rstrip("/")
+def site_address(base: Any, otherwise: str) -> str:
+    """The address that an answer gives as the site's own, without `/` at its end; `otherwise` where it gives none."""
+    try:
+        is_web_address = isinstance(base, str) and urlsplit(base).scheme in ("https", "http")
+    except ValueError:
+        is_web_address = False
+    return (base if is_web_address else otherwise).rstrip("/")
 
 
 def _time(text: Any) -> datetime | None:

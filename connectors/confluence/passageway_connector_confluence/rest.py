@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, urlencode, urljoin, urlsplit
 
-from passageway_connector_confluence.pages import EXPAND, EXPAND_BODY, Page, parse_page
+from passageway_connector_confluence.pages import EXPAND, EXPAND_BODY, Page, parse_page, site_address
 from passageway_connector_confluence.settings import Settings
 from passageway_sdk import SourceError
 from passageway_sdk.web import Client
@@ -105,8 +105,8 @@ class Rest:
         results = answer.get("results") if isinstance(answer, dict) else None
         if not isinstance(results, list):
             raise SourceError(f"{shown_url}: no list of pages came; is URL the address of the Confluence site?")
-        base = _entry(answer.get("_links")).get("base")
-        return [parse_page(entry, base if isinstance(base, str) else self._url) for entry in results]
+        site_url = site_address(_entry(answer.get("_links")).get("base"), self._url)
+        return [parse_page(entry, site_url) for entry in results]
 
     def _next(self, answer: dict[str, Any], shown_url: str) -> str:
         """The address of the next part, or an empty string.

@@ -150,3 +150,13 @@ def test_a_page_deleted_meanwhile_is_skipped_and_a_server_that_is_starting_is_no
 
 def test_an_address_of_something_else_says_to_check_it(call: Call, wiki: FakeConfluence) -> None:
     failed(call(wiki, "list", env={"URL": f"{wiki.server.url}/elsewhere"}), "HTTP 404", "check URL and SPACES")
+
+
+@pytest.mark.parametrize("base", ["http://[::1", "javascript:alert(1)", "//wiki.example.org"])
+def test_a_site_that_names_no_web_address_as_its_own_is_linked_to_by_the_configured_one(
+    call: Call, either: FakeConfluence, base: str
+) -> None:
+    fill(either)
+    either.base = base
+    item = call(either, "fetch", ids=["1"]).items["1"]
+    assert item["url"].startswith(f"{either.env['URL']}/")
