@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from passageway.embed_command import CommandEmbedder
 from passageway.embedder import EmbedderInfo, Kind, Vectors
@@ -18,6 +19,11 @@ from passageway_sdk.web.testing import Clock
 
 WATCHED_CALL = Path(__file__).parents[1] / "benchmarks" / "watched_call.py"
 STARTS = 7
+
+# What each of the four network connectors makes of any answer costs 7 ms an example; new ones are drawn in every run.
+settings.register_profile("connectors", max_examples=500)
+settings.register_profile("thorough", max_examples=10_000)
+settings.load_profile("connectors")
 
 
 @pytest.fixture

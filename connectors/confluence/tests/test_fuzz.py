@@ -14,7 +14,6 @@ from passageway_connector_confluence.connector import ConfluenceConnector
 from passageway_connector_confluence.testing import FakeConfluence, FakePage
 from passageway_sdk.web.testing import Answer, Request, spoilt
 
-EXAMPLES = 2000
 # One draw each: whatever is drawn value by value takes most of an example's time.
 ODD = [
     *(..., None, True, False, -1, 0, 2, 10**30, 0.5, 1e300, float("nan"), "", " ", "x", "\0", "1", "a\ud800", "\u202e"),
@@ -67,7 +66,7 @@ def site() -> Iterator[FakeConfluence]:
         yield confluence
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(deadline=None)
 @given(
     damage=DAMAGE,
     raw=st.none() | st.none() | st.none() | st.binary(max_size=40),

@@ -57,7 +57,7 @@ TYPES = st.sampled_from(
 )
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(bodies=st.tuples(BODIES, BODIES), content_type=TYPES, index=st.booleans())
 def test_any_answer_gives_records_or_an_error_of_the_connectors_own(
     website: Any, bodies: tuple[bytes, bytes], content_type: str, index: bool

@@ -12,7 +12,6 @@ from passageway_connector_trilium.connector import TriliumConnector
 from passageway_connector_trilium.testing import FakeNote, FakeTrilium
 from passageway_sdk.web.testing import Answer, Request, spoilt
 
-EXAMPLES = 2000
 # One draw each: whatever is drawn value by value takes most of an example's time.
 ODD = [
     *(..., None, True, False, -1, 0, 2, 10**30, 0.5, 1e300, float("nan"), "", " ", "x", "\0", "1", "a\ud800", "\u202e"),
@@ -62,7 +61,7 @@ def server() -> Iterator[FakeTrilium]:
         yield trilium
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(deadline=None)
 @given(
     damage=DAMAGE,
     raw=st.none() | st.none() | st.none() | st.binary(max_size=40),

@@ -39,7 +39,7 @@ def site(mediawiki: ModuleType) -> Iterator[Any]:
         yield made
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(deadline=None)
 @given(
     extract=EXTRACTS,
     damage=DAMAGE,
