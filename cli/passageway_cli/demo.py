@@ -20,8 +20,8 @@ from passageway.embedder import Embedder
 from passageway.errors import SettingsError
 from passageway.settings import Settings
 from passageway_cli.lifecycle import listen
+from passageway_cli.parts import serve_questions, sync_part
 from passageway_cli.recall import print_answer
-from passageway_cli.serve import serve_questions, sync_part
 from passageway_embed.make import make_embedder
 from passageway_query.answer import Question
 from passageway_query.search import Search

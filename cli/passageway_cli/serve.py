@@ -1,26 +1,18 @@
-"""The processes: embed, sync and query each alone, or the three in one."""
+"""The processes: embed, sync and query each alone, or the three in one.
+
+The model loads in a thread of its own while `passageway_cli.parts` is being imported: each takes about a second, and a
+process that starts has a question waiting. So that import stands in the functions.
+"""
 
 import argparse
 import contextlib
-import logging
-from functools import partial
 
 from passageway.config import Config, load_config
 from passageway.embed_client import HttpEmbedder
-from passageway.embedder import Embedder
 from passageway.errors import SettingsError
 from passageway.settings import Settings, require_password
-from passageway_cli.lifecycle import Part, listen, run, serve
-from passageway_embed.app import create_app as create_embed_app
 from passageway_embed.deferred import DeferredEmbedder
 from passageway_embed.make import make_embedder
-from passageway_query.app import create_app as create_query_app
-from passageway_query.search import Search
-from passageway_sync.schedule import Schedule
-
-logger = logging.getLogger(__name__)
-
-LOOPBACK = "127.0.0.1"
 
 
 def serve_all(settings: Settings, _arguments: argparse.Namespace) -> int:
@@ -29,7 +21,9 @@ def serve_all(settings: Settings, _arguments: argparse.Namespace) -> int:
     config = _config(settings)
     if isinstance(config, SettingsError):
         return _serve_problem(settings, config)
-    with contextlib.closing(DeferredEmbedder(lambda: make_embedder(config.embedder, settings))) as embedder:
+    with contextlib.closing(_own_embedder(settings, config)) as embedder:
+        from passageway_cli.parts import serve_questions, sync_part
+
         return serve_questions(settings, config, embedder, sync_part(settings, config, embedder))
 
 
@@ -39,12 +33,17 @@ def serve_query(settings: Settings, _arguments: argparse.Namespace) -> int:
     config = _config(settings)
     if isinstance(config, SettingsError):
         return _serve_problem(settings, config)
+    from passageway_cli.parts import serve_questions
+
     with contextlib.closing(HttpEmbedder(settings.embed_url)) as embedder:
         return serve_questions(settings, config, embedder)
 
 
 def serve_sync(settings: Settings, _arguments: argparse.Namespace) -> int:
     """Keep the index files current, embedding their text over loopback; 0."""
+    from passageway_cli.lifecycle import run
+    from passageway_cli.parts import sync_part
+
     config = load_config(settings.config_path)
     with contextlib.closing(HttpEmbedder(settings.embed_url)) as embedder:
         return run(sync_part(settings, config, embedder))
@@ -52,27 +51,20 @@ def serve_sync(settings: Settings, _arguments: argparse.Namespace) -> int:
 
 def serve_embed(settings: Settings, _arguments: argparse.Namespace) -> int:
     """Serve the embedding model on loopback; 0."""
-    config = load_config(settings.config_path)
-    listener = listen(LOOPBACK, settings.embed_port)
-    with contextlib.closing(DeferredEmbedder(lambda: make_embedder(config.embedder, settings))) as embedder:
-        return run(partial(serve, create_embed_app(embedder), listener))
+    with contextlib.closing(_own_embedder(settings, load_config(settings.config_path))) as embedder:
+        from passageway_cli.parts import serve_vectors
+
+        return serve_vectors(settings, embedder)
 
 
-def serve_questions(settings: Settings, config: Config, embedder: Embedder, *further: Part) -> int:
-    """Answer questions at the configured address until stopped, the further parts beside it; 0."""
-    listener = listen(settings.host, settings.port)
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    names = [connector.name for connector in config.connectors]
-    with contextlib.closing(Search(settings.data_dir, embedder)) as search:
-        app = create_query_app(settings, search, connectors=names)
-        return run(partial(serve, app, listener, trusted_proxies=settings.trusted_proxies), *further)
+def _own_embedder(settings: Settings, config: Config) -> DeferredEmbedder:
+    return DeferredEmbedder(lambda: make_embedder(config.embedder, settings))
 
 
 def _serve_problem(settings: Settings, problem: SettingsError) -> int:
-    """Stay up and say what is wrong, so that a client can ask for the reason."""
-    logger.error("%s", problem)
-    app = create_query_app(settings, None, config_error=str(problem))
-    return run(partial(serve, app, listen(settings.host, settings.port), trusted_proxies=settings.trusted_proxies))
+    from passageway_cli.parts import serve_problem
+
+    return serve_problem(settings, problem)
 
 
 def _config(settings: Settings) -> Config | SettingsError:
@@ -80,11 +72,3 @@ def _config(settings: Settings) -> Config | SettingsError:
         return load_config(settings.config_path)
     except SettingsError as error:
         return error
-
-
-def sync_part(settings: Settings, config: Config, embedder: Embedder) -> Part:
-    """The sync service as a part of a process."""
-    if not config.connectors:
-        logger.warning("nothing to index: add a [[connector]] to %s and start again", settings.config_path)
-    schedule = Schedule(config.connectors, settings.data_dir, embedder, settings.poll_s, settings.reconcile_s)
-    return schedule.run

@@ -147,12 +147,13 @@ class SourceSync:
         self._step()
         self.open()
         assert self._writer is not None
+        # Before the connector: while the model of this process loads, its first question needs the processor.
+        info = self._embedder.info()
         if self._connector is None:
             self._connector = Connector.from_config(self._config)
         if not self._checked:
             self._connector.check()
             self._checked = True
-        info = self._embedder.info()
         self._renew_vectors(self._writer, info)
         return self._writer, self._connector, info
 
