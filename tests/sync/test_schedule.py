@@ -75,3 +75,27 @@ async def test_a_source_that_cannot_start_is_reported_and_the_schedule_goes_on(b
         async with running(Schedule([missing, bench.config()], tmp_path / "data", embedder, 0.1, 60)):
             await until(lambda: len(bench.calls("changed")) >= 1)
     assert bench.stored() == ["a"]
+
+
+@pytest.mark.anyio
+async def test_the_log_has_a_failure_once_until_the_source_is_back(
+    bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="passageway_sync")
+    lists = 0
+
+    async def listed(times: int) -> None:
+        nonlocal lists
+        lists = len(bench.calls("list")) + times
+        await until(lambda: len(bench.calls("list")) >= lists)
+
+    bench.tell(items={"a": "text"}, fail="list")
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.05, 0.1)):
+            await listed(4)
+            bench.tell(items={"a": "text"})
+            await until(lambda: "1 items" in caplog.text)
+            bench.tell(items={"a": "text"}, fail="list")
+            await listed(4)
+    failures = [record for record in caplog.records if "sync failed" in record.message]
+    assert len(failures) == 2

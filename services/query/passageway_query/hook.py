@@ -97,7 +97,7 @@ class Hook:
             result = HookResult(reason=skipped) if skipped else await self._answer(prompt)
             timing.outcome = _outcome(result, skipped)
         took_ms = (time.perf_counter() - started) * 1000
-        logger.info("hook: %d hits in %.1f ms (%s)", len(result.hits), took_ms, result.reason or "shown")
+        logger.info("hook: %d found in %.1f ms (%s)", len(result.hits), took_ms, result.reason or "shown")
         return result.model_copy(update={"took_ms": round(took_ms, 1)})
 
     async def _answer(self, prompt: Prompt) -> HookResult:

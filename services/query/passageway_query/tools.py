@@ -72,7 +72,7 @@ class Tools:
         with self._questions.timed(Door.MCP) as timing:
             answer = await blocking(lambda: search.ask(question))
             timing.outcome = Outcome.HITS if answer.hits else Outcome.SILENCE
-        logger.info("recall: %d hits in %.1f ms", len(answer.hits), answer.took_ms)
+        logger.info("recall: %d found in %.1f ms", len(answer.hits), answer.took_ms)
         return answer
 
     async def open(

@@ -71,6 +71,7 @@ class _Runner:
         self._reconcile_s = reconcile_s
         self._stopping = threading.Event()
         self._sync: SourceSync | None = None
+        self._said: set[str] = set()
         self._threads = [
             threading.Thread(target=self._run, name=f"sync {config.name}", daemon=True),
             threading.Thread(target=self._beat, name=f"heartbeat {config.name}", daemon=True),
@@ -114,6 +115,7 @@ class _Runner:
     def _reconcile(self) -> None:
         assert self._sync is not None
         report = self._sync.reconcile()
+        self._said.clear()
         logger.info(
             "%s: %d items, %d sections (%d fetched, %d removed)",
             *(report.name, report.items, report.sections, report.changed, report.removed),
@@ -122,7 +124,7 @@ class _Runner:
     def _poll(self) -> None:
         assert self._sync is not None
         if changed := self._sync.poll():
-            logger.info("%s: %d changed items stored", self._config.name, changed)
+            logger.info("%s: changed items stored: %d", self._config.name, changed)
 
     def _guarded(self, step: Callable[[], None]) -> Exception | None:
         """The error the step ended with, said in the log; whatever it is, only this source feels it."""
@@ -131,7 +133,10 @@ class _Runner:
         except Stopped:
             return None
         except PassagewayError as error:
-            logger.warning("%s: sync failed: %s", self._config.name, error)
+            # A source may be down for days and is asked every minute: the log has it once, /health all the time.
+            level = logging.DEBUG if str(error) in self._said else logging.WARNING
+            self._said.add(str(error))
+            logger.log(level, "%s: sync failed: %s", self._config.name, error)
             return error
         except Exception as error:
             logger.exception("%s: sync failed", self._config.name)
