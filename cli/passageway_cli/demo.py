@@ -20,7 +20,7 @@ from passageway.embedder import Embedder
 from passageway.errors import SettingsError
 from passageway.settings import Settings
 from passageway_cli.lifecycle import listen
-from passageway_cli.parts import serve_questions, sync_part
+from passageway_cli.parts import prepare_folder, serve_questions, sync_part
 from passageway_cli.recall import print_answer
 from passageway_embed.make import make_embedder
 from passageway_query.answer import Question
@@ -48,7 +48,7 @@ def demo(settings: Settings, arguments: argparse.Namespace) -> int:
         data_dir = arguments.data_dir or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="passageway-demo-"))
         )
-        data_dir.mkdir(parents=True, exist_ok=True)
+        prepare_folder(data_dir)
         settings = dataclasses.replace(
             settings, data_dir=data_dir, password=settings.password or secrets.token_urlsafe(12)
         )

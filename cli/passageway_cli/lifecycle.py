@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import signal
 import socket
@@ -56,10 +57,13 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise SettingsError(
-            f"cannot listen on {host}:{port} ({error.strerror or error}); another passageway may be running there, "
-            "or choose another port with PASSAGEWAY_PORT (PASSAGEWAY_EMBED_PORT for `passageway embed`)"
-        ) from error
+        advice = (
+            "another passageway may be running there, or choose another port with PASSAGEWAY_PORT "
+            "(PASSAGEWAY_EMBED_PORT for `passageway embed`)"
+            if error.errno == errno.EADDRINUSE
+            else "PASSAGEWAY_HOST has to be an address of this machine, and a port below 1024 may need more rights"
+        )
+        raise SettingsError(f"cannot listen on {host}:{port} ({error.strerror or error}); {advice}") from error
     return listener
 
 

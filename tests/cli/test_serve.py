@@ -58,3 +58,21 @@ def test_a_server_without_a_source_says_so_at_its_start(environment: Environment
         process.stderr.read()
     assert process.wait(20) == 0
     assert [line for line in before if f"nothing to index: add a [[connector]] to {config}" in line]
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("PASSAGEWAY_DATA_DIR", "/dev/null/data", "the data folder /dev/null/data cannot be made"),
+        ("PASSAGEWAY_HOST", "192.0.2.1", "PASSAGEWAY_HOST has to be an address of this machine"),
+    ],
+)
+@pytest.mark.parametrize("words", [(), ("query",)])
+def test_a_place_that_cannot_be_used_is_an_error_of_one_line(
+    environment: Environment, words: tuple[str, ...], variable: str, value: str, message: str
+) -> None:
+    command = [sys.executable, "-m", "passageway_cli", *words]
+    done = subprocess.run(command, env=environment | {variable: value}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
