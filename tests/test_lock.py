@@ -9,7 +9,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PROJECTS = [ROOT, ROOT / "sdk", *sorted(ROOT.glob("connectors/*")), *sorted(ROOT.glob("embedders/*"))]
+PROJECTS = [
+    path.parent
+    for pattern in ("", "sdk/", "connectors/*/", "embedders/*/")
+    for path in sorted(ROOT.glob(f"{pattern}pyproject.toml"))
+]
 PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^ ;\\]+)", re.MULTILINE)
 
 
