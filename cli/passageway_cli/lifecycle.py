@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import errno
 import logging
-import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from passageway.errors import SettingsError
+from passageway_cli.signals import ask_to_stop, ignore_further, leave_in_time
 
 logger = logging.getLogger(__name__)
 
@@ -25,16 +25,17 @@ GRACE_S = 3
 
 def run(*parts: Part) -> int:
     """Run the parts side by side until a signal or the end of one of them; 0, or the error of the part that failed."""
-    asyncio.run(_run(parts))
+    try:
+        asyncio.run(_run(parts))
+    finally:
+        ignore_further()
     logger.info("stopped")
     return 0
 
 
 async def _run(parts: tuple[Part, ...]) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    ask_to_stop(asyncio.get_running_loop(), stop)
     async with asyncio.TaskGroup() as group:
         for part in parts:
             group.create_task(_until_stopped(part, stop))
@@ -43,6 +44,9 @@ async def _run(parts: tuple[Part, ...]) -> None:
 async def _until_stopped(part: Part, stop: asyncio.Event) -> None:
     try:
         await part(stop)
+    except Exception:
+        leave_in_time(1)
+        raise
     finally:
         stop.set()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from passageway.errors import PassagewayError, SettingsError
 from passageway.settings import Settings, instances, load_settings
 from passageway_cli.parser import build_parser, take_instance
+from passageway_cli.signals import end_at_once
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -26,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         named = arguments.command == "init" or getattr(arguments, "config", None) is not None
         check_instance(settings, os.environ, named=named)
         _log_to_stderr(settings.log_level)
+        if arguments.command in _SERVING:
+            end_at_once()
         return _command(arguments.command)(settings, arguments)
     except PassagewayError as error:
         print(f"passageway: {error}", file=sys.stderr)
@@ -69,6 +72,8 @@ _COMMANDS = {
     "demo": "passageway_cli.demo:demo",
     "eval": "passageway_cli.eval.command:evaluate",
 }
+
+_SERVING = (None, "embed", "sync", "query", "demo")
 
 
 def _command(name: str | None) -> Command:
