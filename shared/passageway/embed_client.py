@@ -69,7 +69,7 @@ class HttpEmbedder:
             info = EmbedderInfo(str(values["name"]), int(values["dimension"]), float(values["min_similarity"]))
         except (ValueError, KeyError, TypeError) as error:
             raise EmbedderError(f"{self._url}/info is no embed service of this version: {error!r}") from error
-        if known is not None and info.name != known.name:
+        if known is not None and (info.name, info.dimension) != (known.name, known.dimension):
             raise self._changed(info.name, known)
         self._info, self._info_asked = info, time.monotonic()
         return info

@@ -1,12 +1,16 @@
 import contextlib
 import json
+import socket
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+from fastapi import FastAPI
 
 from passageway.config import ConnectorConfig
 from passageway.embed_command import CommandEmbedder
@@ -78,6 +82,23 @@ class Bench:
     def state(self) -> SourceState:
         with IndexWriter.open(self.path) as writer:
             return writer.read_state()
+
+
+@pytest.fixture
+def served() -> Iterator[Callable[[FastAPI], str]]:
+    """Serves an application on a port of its own until the test ends; its address."""
+    with contextlib.ExitStack() as stack:
+
+        def serve(app: FastAPI) -> str:
+            listener = socket.create_server(("127.0.0.1", 0))
+            server = uvicorn.Server(uvicorn.Config(app, log_level="warning", ws="none", timeout_graceful_shutdown=2))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+            thread.start()
+            stack.callback(thread.join, 20)
+            stack.callback(setattr, server, "should_exit", True)
+            return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+        yield serve
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 import asyncio
 import contextlib
+import sqlite3
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from passageway.config import ConnectorConfig
-from passageway_sync.schedule import Schedule
+from passageway.embed_command import CommandEmbedder
+from passageway_sync.schedule import STOP_S, Schedule
 
 
 @pytest.fixture
@@ -99,3 +103,45 @@ async def test_the_log_has_a_failure_once_until_the_source_is_back(
             await listed(4)
     failures = [record for record in caplog.records if "sync failed" in record.message]
     assert len(failures) == 2
+
+
+@pytest.mark.anyio
+async def test_a_file_deleted_in_use_is_built_anew_with_the_next_poll(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 600)):
+            await until(lambda: len(bench.calls("changed")) >= 1)
+            bench.path.unlink()
+            await until(lambda: len(bench.calls("list")) >= 2 and bench.path.exists())
+            polls = len(bench.calls("changed"))
+            await until(lambda: len(bench.calls("changed")) > polls)
+    assert bench.stored() == ["a"]
+
+
+@pytest.mark.anyio
+async def test_a_file_that_breaks_in_use_is_built_anew_by_the_next_reconcile(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 1)):
+            await until(lambda: len(bench.calls("changed")) >= 1)
+            with contextlib.closing(sqlite3.connect(bench.path, isolation_level=None, timeout=10)) as other:
+                other.execute("UPDATE sections SET text = 'something else'")
+            await until(lambda: len(bench.calls("fetch")) >= 2)
+            polls = len(bench.calls("changed"))
+            await until(lambda: len(bench.calls("changed")) > polls)
+    assert bench.stored() == ["a"]
+    assert bench.path.with_name("notes.db.damaged").exists()
+
+
+@pytest.mark.anyio
+async def test_a_stop_does_not_wait_for_an_embedder_that_hangs(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    log = tmp_path / "log"
+    env = {"FAKE_MISBEHAVE": "hang", "FAKE_LOG": str(log)}
+    command = [sys.executable, "-m", "passageway.testing.fake_embedder"]
+    with contextlib.closing(CommandEmbedder("stuck", command, env=env, timeout_s=300, min_similarity=0.5)) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 60)):
+            await until(lambda: log.exists() and "embed passage" in log.read_text(encoding="utf-8"))
+            started = time.monotonic()
+    assert time.monotonic() - started < 2 * STOP_S + 5
+    assert bench.stored() == []

@@ -1,11 +1,20 @@
 import contextlib
+import sqlite3
 import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
+import numpy as np
 import pytest
+from fastapi import FastAPI
 
-from passageway.errors import ConnectorError, DeletionRefusedError, EmbedderError, StorageError
+from passageway.embed_client import HttpEmbedder
+from passageway.embedder import EmbedderInfo, Kind, Vectors
+from passageway.errors import ConnectorError, DeletionRefusedError, EmbedderError, IndexDamagedError, StorageError
 from passageway.index.writer import IndexWriter
+from passageway_embed.app import create_app
 from passageway_sync.sync import SourceSync, Stopped, build
 
 
@@ -281,3 +290,90 @@ def test_a_heartbeat_moves_forward_while_nothing_else_changes(bench) -> None:
     two = bench.state()
     assert one.heartbeat is not None and two.heartbeat is not None and two.heartbeat > one.heartbeat
     assert replace(one, heartbeat=two.heartbeat) == two
+
+
+def test_a_poll_after_the_clock_was_set_back_asks_from_the_past(bench) -> None:
+    bench.tell(items=numbered(1))
+    with bench.sync() as sync:
+        sync.reconcile()
+    with IndexWriter.open(bench.path) as writer:
+        writer.write_state(replace(writer.read_state(), last_success=time.time() + 3600))
+    with bench.sync() as sync:
+        sync.open()
+        before = datetime.now(UTC)
+        sync.poll()
+    _, since = bench.calls("changed")[-1]
+    assert datetime.fromisoformat(since) <= before
+
+
+def test_a_file_deleted_in_the_middle_of_a_build_takes_no_more_items(bench) -> None:
+    bench.tell(items=numbered(120))
+    bench.path.parent.mkdir()
+    with contextlib.closing(bench.embedder()) as embedder:
+
+        def delete(done: int, of: int) -> None:
+            if done == 50 and len(bench.calls("list")) == 1:
+                bench.path.unlink()
+
+        sync = SourceSync(bench.config(), bench.path.parent, embedder, delete)
+        with contextlib.closing(sync):
+            with pytest.raises(IndexDamagedError, match="removed or replaced"):
+                sync.reconcile()
+            assert len(bench.calls("fetch")) == 2
+            assert sync.reconcile().items == 120
+    assert len(bench.stored()) == 120
+
+
+def test_a_file_of_somebody_else_put_in_its_place_is_left_to_be_set_aside(bench) -> None:
+    bench.tell(items=numbered(2))
+    with bench.sync() as sync:
+        sync.reconcile()
+        bench.path.unlink()
+        bench.path.write_text("shopping list", encoding="utf-8")
+        with pytest.raises(IndexDamagedError, match="removed or replaced"):
+            sync.reconcile()
+        assert sync.reconcile().items == 2
+    assert bench.path.with_name("notes.db.damaged").read_text(encoding="utf-8") == "shopping list"
+
+
+class ChangingModel:
+    """An embed service's model that another takes the place of."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = list(names)
+
+    def info(self) -> EmbedderInfo:
+        return EmbedderInfo(self.names[0], 4, 0.5)
+
+    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        rows = np.zeros((len(texts), 4), np.float32)
+        rows[:, len(self.names)] = 1
+        return rows
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def test_a_model_that_another_source_noticed_first_is_not_stored_under_the_name_of_the_last(
+    bench, served: Callable[[FastAPI], str]
+) -> None:
+    bench.tell(items=numbered(3))
+    bench.path.parent.mkdir()
+    model = ChangingModel("before", "after")
+    with contextlib.closing(HttpEmbedder(served(create_app(model)))) as embedder:
+
+        def another_source_notices(done: int, of: int) -> None:
+            if len(model.names) > 1:
+                del model.names[0]
+                with pytest.raises(EmbedderError, match="now serves"):
+                    embedder.embed(["text of another source"], "passage")
+                assert embedder.info().name == "after"
+
+        sync = SourceSync(bench.config(), bench.path.parent, embedder, another_source_notices)
+        with contextlib.closing(sync):
+            with pytest.raises(EmbedderError, match="'before' to 'after'"):
+                sync.reconcile()
+            sync.reconcile()
+    with contextlib.closing(sqlite3.connect(bench.path)) as file:
+        rows = file.execute("SELECT name, codes FROM vectors JOIN models ON models.id = model").fetchall()
+    assert [(name, list(codes[:4])) for name, codes in rows] == [("after", [0, 127, 0, 0])] * 3

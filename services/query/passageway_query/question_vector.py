@@ -4,7 +4,7 @@ import logging
 import threading
 from dataclasses import dataclass
 
-from passageway.embedder import Embedder, EmbedderInfo, Vectors
+from passageway.embedder import Embedder, EmbedderInfo, Vectors, embed_with
 from passageway.errors import EmbedderError
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class QuestionEmbedder:
 
     def _embed(self, text: str) -> QuestionVector:
         info = self._embedder.info()
-        vectors = self._embedder.embed([text[:_MOST_CHARS]], "query")
+        vectors = embed_with(self._embedder, info, [text[:_MOST_CHARS]], "query")
         if vectors.shape != (1, info.dimension):
             raise EmbedderError(
                 f"{info.name}: a question's vector has shape {vectors.shape}, expected (1, {info.dimension})"

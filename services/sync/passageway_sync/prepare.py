@@ -5,7 +5,7 @@ from itertools import islice, takewhile
 
 import numpy as np
 
-from passageway.embedder import Embedder, Vectors
+from passageway.embedder import Embedder, EmbedderInfo, Vectors, embed_with
 from passageway.index.writer import IndexWriter, PreparedItem
 from passageway.passages import Passage, split_item
 from passageway.records import Item
@@ -15,7 +15,7 @@ PASSAGES_PER_CALL = 16
 
 
 def prepare(
-    items: Sequence[Item], writer: IndexWriter, embedder: Embedder, dimension: int, step: Callable[[int], None]
+    items: Sequence[Item], writer: IndexWriter, embedder: Embedder, model: EmbedderInfo, step: Callable[[int], None]
 ) -> list[PreparedItem]:
     """The items with passages and float32 unit vectors (len(passages), dimension).
 
@@ -28,9 +28,9 @@ def prepare(
     missing = [key for key in texts if key not in vectors]
     for keys in _chunks(missing, PASSAGES_PER_CALL):
         step(_ready(passages, vectors))
-        vectors.update(zip(keys, embedder.embed([texts[key] for key in keys], "passage"), strict=True))
+        vectors.update(zip(keys, embed_with(embedder, model, [texts[key] for key in keys], "passage"), strict=True))
     return [
-        PreparedItem(item, tuple(of_item), _stacked(of_item, vectors, dimension))
+        PreparedItem(item, tuple(of_item), _stacked(of_item, vectors, model.dimension))
         for item, of_item in zip(items, passages, strict=True)
     ]
 

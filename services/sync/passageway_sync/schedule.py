@@ -9,13 +9,16 @@ from pathlib import Path
 
 from passageway.config import ConnectorConfig
 from passageway.embedder import Embedder
-from passageway.errors import EmbedderError, PassagewayError
+from passageway.errors import EmbedderError, IndexDamagedError, PassagewayError
 from passageway_sync.progress import ProgressLog
 from passageway_sync.sync import SourceSync, Stopped
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 10
+STOP_S = 3
+"""Seconds that a stop waits for what a sync is doing, and once more for one that waits for the embedder."""
+
 EMBEDDER_RETRY_S = 5
 """Seconds until a sync that found no embedder asks again: it may just be starting."""
 
@@ -52,12 +55,17 @@ class Schedule:
         await stop.wait()
         for runner in runners:
             runner.stop()
-        await asyncio.to_thread(_join, runners)
+        if not await asyncio.to_thread(_join, runners):
+            # Whoever is left waits for vectors, and an embedder that is away or hangs lets go when it is closed.
+            self._embedder.close()
+            if not await asyncio.to_thread(_join, runners):
+                logger.warning("not every sync has ended within %d s; what is stored is whole", 2 * STOP_S)
 
 
-def _join(runners: Sequence["_Runner"]) -> None:
-    for runner in runners:
-        runner.join()
+def _join(runners: Sequence["_Runner"]) -> bool:
+    """Whether all have ended within `STOP_S`."""
+    deadline_s = time.monotonic() + STOP_S
+    return all(runner.join(max(0.0, deadline_s - time.monotonic())) for runner in runners)
 
 
 class _Runner:
@@ -86,9 +94,12 @@ class _Runner:
         if self._sync is not None:
             self._sync.stop()
 
-    def join(self) -> None:
+    def join(self, timeout_s: float) -> bool:
+        """Whether both threads have ended within that time."""
+        deadline_s = time.monotonic() + timeout_s
         for thread in self._threads:
-            thread.join()
+            thread.join(max(0.0, deadline_s - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _beat(self) -> None:
         while not self._stopping.wait(HEARTBEAT_S):
@@ -107,8 +118,8 @@ class _Runner:
                 error = self._guarded(self._reconcile)
                 failures = failures + 1 if error else 0
                 reconcile_at = time.monotonic() + (self._retry_s(error, failures) if error else self._reconcile_s)
-            elif self._sync.can_poll:
-                self._guarded(self._poll)
+            elif self._sync.can_poll and isinstance(self._guarded(self._poll), IndexDamagedError):
+                reconcile_at = 0.0  # the file is a new one, and empty
             self._stopping.wait(max(0.0, min(self._poll_s, reconcile_at - time.monotonic())))
         self._sync.close()
 
@@ -146,4 +157,6 @@ class _Runner:
     def _retry_s(self, error: Exception, failures: int) -> float:
         if isinstance(error, EmbedderError):
             return min(self._poll_s, EMBEDDER_RETRY_S)
+        if isinstance(error, IndexDamagedError) and failures == 1:
+            return 0.0
         return float(min(self._reconcile_s, self._poll_s * 2 ** min(failures - 1, 16)))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from passageway.config import ConnectorConfig
-from passageway.embedder import Embedder, EmbedderInfo
+from passageway.embedder import Embedder, EmbedderInfo, embed_with
 from passageway.errors import ConnectorError, IndexDamagedError, PassagewayError
 from passageway.index.state import SourceState
 from passageway.index.writer import IndexWriter
@@ -30,6 +30,9 @@ FAILURES_IN_A_ROW = 2
 
 POLL_OVERLAP_S = 10
 """How far a poll looks back past the last one, for clocks and file times that are a little off."""
+
+CHECK_SHARE = 0.01
+"""Of the time may go into looking the file through: a small one before every reconcile, a large one less often."""
 
 Progress = Callable[[int, int], None]
 """Called with (items done, items in all)."""
@@ -67,6 +70,8 @@ class SourceSync:
         self._reconcile_error: str | None = None
         self._stopping = threading.Event()
         self._since: datetime | None = None
+        self._since_clock_s = 0.0
+        self._check_at_s = 0.0
 
     @property
     def can_poll(self) -> bool:
@@ -76,10 +81,12 @@ class SourceSync:
     def open(self) -> None:
         """Open the file, creating or rebuilding it. Raises StorageError when another sync holds it."""
         if self._writer is None:
+            started_s = time.monotonic()
             self._writer = IndexWriter.open(self._path)
+            self._checked_since(started_s)
             self._state = replace(self._writer.read_state(), fetched=None, of=None)
             if self._state.last_success is not None:
-                self._since = datetime.fromtimestamp(self._state.last_success, UTC)
+                self._set_since(datetime.fromtimestamp(self._state.last_success, UTC))
             # The first heartbeat: the last one may be of days ago, and a first check takes seconds.
             self._write_state()
 
@@ -110,6 +117,7 @@ class SourceSync:
         with self._recorded(reconciling=True):
             started = datetime.now(UTC)
             writer, connector, info = self._ready()
+            self._look_through(writer)
             listed = connector.list()
             stored = writer.versions()
             gone = [item_id for item_id in stored if item_id not in listed]
@@ -121,7 +129,7 @@ class SourceSync:
             if failure is not None:
                 raise failure
             writer.finish()
-            self._since = started
+            self._set_since(started)
             self._write_state(built=True)
             counts = writer.counts()
             return BuildReport(self.name, counts.items, counts.sections, len(changed), len(gone))
@@ -134,23 +142,43 @@ class SourceSync:
         with self._recorded(reconciling=False):
             started = datetime.now(UTC)
             writer, connector, info = self._ready()
-            assert self._since is not None, "poll before a finished build"
-            items = connector.changed(self._since - timedelta(seconds=POLL_OVERLAP_S))
+            items = connector.changed(self._changed_since(started))
             stored = writer.versions() if items else {}
             fresh = [item for item in items if stored.get(item.id) != item.version]
             for batch in _batches(fresh, FETCH_IDS):
                 self._store(batch, writer, info, self._step)
-            self._since = started
+            self._set_since(started)
             return len(fresh)
+
+    def _set_since(self, moment: datetime) -> None:
+        self._since, self._since_clock_s = moment, time.monotonic()
+
+    def _changed_since(self, now: datetime) -> datetime:
+        """Where the last sync began, or as long ago as that by a clock that nobody sets back."""
+        assert self._since is not None, "poll before a finished build"
+        passed = timedelta(seconds=time.monotonic() - self._since_clock_s)
+        return min(self._since, now - passed) - timedelta(seconds=POLL_OVERLAP_S)
+
+    def _look_through(self, writer: IndexWriter) -> None:
+        """Find damage that only a question would meet, which cannot mend it."""
+        if (started_s := time.monotonic()) >= self._check_at_s:
+            writer.check()
+            self._checked_since(started_s)
+
+    def _checked_since(self, started_s: float) -> None:
+        now_s = time.monotonic()
+        self._check_at_s = now_s + (now_s - started_s) / CHECK_SHARE
 
     def _ready(self) -> tuple[IndexWriter, Connector, EmbedderInfo]:
         self._step()
         self.open()
         assert self._writer is not None
+        self._require_place(self._writer)
         # Before the connector: while the model of this process loads, its first question needs the processor.
         info = self._embedder.info()
         if self._connector is None:
             self._connector = Connector.from_config(self._config)
+            self._step()  # a stop before this line had no connector to close
         if not self._checked:
             self._connector.check()
             self._checked = True
@@ -166,7 +194,7 @@ class SourceSync:
         self._write_state(state="indexing", fetched=0, of=of)
         while sections := writer.stale_sections(PASSAGES_PER_CALL):
             self._step()
-            vectors = self._embedder.embed([section.embedded for section in sections], "passage")
+            vectors = embed_with(self._embedder, info, [section.embedded for section in sections], "passage")
             writer.refresh_vectors([section.section for section in sections], vectors)
             done += len(sections)
             self._report(done, of)
@@ -203,7 +231,14 @@ class SourceSync:
     def _store(
         self, items: Sequence[Item], writer: IndexWriter, info: EmbedderInfo, step: Callable[[int], None]
     ) -> None:
-        writer.store(prepare(items, writer, self._embedder, info.dimension, step))
+        prepared = prepare(items, writer, self._embedder, info, step)
+        self._require_place(writer)
+        writer.store(prepared)
+
+    def _require_place(self, writer: IndexWriter) -> None:
+        """Raises IndexDamagedError when somebody deleted the file or put another in its place: nobody would read it."""
+        if not writer.is_in_place():
+            raise IndexDamagedError(f"{self._path}: the file was removed or replaced; it is built anew")
 
     def _on_the_way(self, done: int, of: int, ready: int) -> None:
         """Between two calls to the embedder: a call's fifty items may take a minute, and somebody may be watching."""

@@ -35,7 +35,7 @@ def record(item_id):
 
 
 wanted = [json.loads(line)["id"] for line in sys.stdin if line.strip()] if mode == "fetch" else []
-note([mode, *wanted])
+note([mode, *wanted, *sys.argv[2:]])
 if state.get("hang") == mode:
     time.sleep(600)
 if state.get("fail") == mode or set(wanted) & set(state.get("broken", [])):
