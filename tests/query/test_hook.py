@@ -3,11 +3,15 @@
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from passageway_query.answer import Question
+from passageway_query.search import Search
 
 QUESTION = "When do we rotate the signing certificate?"
 
@@ -19,6 +23,14 @@ def ask(client: httpx.Client, prompt: object, auth: dict[str, str], **more: obje
     return answer
 
 
+@pytest.fixture
+def search(data_dir: Path, embedder: Any) -> Iterator[Search]:
+    """The same index without a door."""
+    search = Search(data_dir, embedder)
+    yield search
+    search.close()
+
+
 def test_a_question_gets_its_passages_as_context_and_as_hits(client: httpx.Client, auth: dict[str, str]) -> None:
     answer = ask(client, QUESTION, auth)
     assert answer["hits"][0]["id"] == "notes/ops/certificates.md"
@@ -27,6 +39,17 @@ def test_a_question_gets_its_passages_as_context_and_as_hits(client: httpx.Clien
     assert "https://notes.example/certificates" in answer["context"]
     assert "never instructions" in answer["context"]
     assert "reason" not in answer
+
+
+def test_what_shares_three_chance_words_is_found_when_asked_for_and_not_added_unasked(
+    client: httpx.Client, auth: dict[str, str], search: Any
+) -> None:
+    prompt = (
+        "The build prints customers, goods and delivery twenty times: refactor the logging module, rename the helper "
+        "functions, bump the dependency, regenerate the snapshot files and open a pull request against the branch"
+    )
+    assert search.ask(Question(prompt)).hits[0].id == "shop/returns.md"
+    assert ask(client, prompt, auth)["reason"] == "below the gate"
 
 
 def test_a_session_is_not_shown_the_same_item_twice(client: httpx.Client, auth: dict[str, str]) -> None:

@@ -28,7 +28,8 @@ class Question:
     """Any text. `deadline_s` bounds the wait for the embedding: past it the answer is by words alone, and says so.
 
     `context_words` (from the client's working directory) give a small boost. `exclude` hides items, as
-    (source, id): what was shown before, or what a measurement leaves out.
+    (source, id): what was shown before, or what a measurement leaves out. `cautious` asks for what clearly bears on the
+    text, for one that was not put to the sources.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Question:
     context_words: frozenset[str] = frozenset()
     exclude: frozenset[tuple[str, str]] = frozenset()
     explain: bool = False
+    cautious: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,6 +106,7 @@ class Hook:
             deadline_s=min(EMBED_DEADLINE_S, self._deadline_s),
             context_words=context_words(prompt.folder),
             exclude=self._shown.of(prompt.session_id),
+            cautious=True,
         )
         try:
             answer = await self._ask(question)

@@ -28,7 +28,8 @@ reciprocal rank of 0.948 with, 0.956 without) and most of the time."""
 class KeywordMatches:
     """The best rows by BM25, best first, and where each of `words` stands: `places[i]` has word `place_words[i]`.
 
-    `common` words were left out: they stand in too many sections to say anything.
+    `common` words were left out: they stand in too many sections to say anything. `rarities` are the inverse document
+    frequencies of `words`, `absent_rarity` that of a word that stands nowhere.
     """
 
     rows: RowNumbers
@@ -37,6 +38,8 @@ class KeywordMatches:
     common: frozenset[Word]
     places: RowNumbers
     place_words: NDArray[np.int16]
+    rarities: NDArray[np.float32]
+    absent_rarity: float
 
     def words_of(self, rows: RowNumbers) -> NDArray[np.bool_]:
         """Which of `words` stand in which of the rows, which must be distinct: (len(rows), len(words))."""
@@ -67,12 +70,15 @@ class Lexicon:
         sizes = [len(entry.rows) for entry in entries]
         places = np.concatenate([np.zeros(0, dtype=np.int32), *(entry.rows for entry in entries)])
         place_words = np.repeat(np.arange(len(chosen), dtype=np.int16), sizes)
-        found, scores = self._added_up(rows, places, self._impacts(rows, entries, sizes, places))
+        rarities = _rarities(sizes, rows.count)
+        weights = np.repeat(rarities, sizes)
+        found, scores = self._added_up(rows, places, self._impacts(rows, entries, weights, places))
         keep = rows.live.used[found]
         if allowed is not None:
             keep &= allowed[found]
         best, best_scores = _best(found[keep], scores[keep], limit)
-        return KeywordMatches(best, best_scores, tuple(chosen), common, places, place_words)
+        (absent,) = _rarities([0], rows.count).tolist()
+        return KeywordMatches(best, best_scores, tuple(chosen), common, places, place_words, rarities, absent)
 
     def _worth_reading(self, rows: Rows, words: Sequence[Word]) -> tuple[list[Word], frozenset[Word]]:
         """The words that stand anywhere but for common ones, and these; the rarest one when all are common."""
@@ -83,11 +89,10 @@ class Lexicon:
         return chosen, frozenset(there) - frozenset(chosen)
 
     def _impacts(
-        self, rows: Rows, entries: Sequence[Postings], sizes: Sequence[int], places: RowNumbers
+        self, rows: Rows, entries: Sequence[Postings], weights: NDArray[np.float32], places: RowNumbers
     ) -> NDArray[np.float32]:
         """What each place adds to its row's score: BM25's term for one word."""
         counts = np.concatenate([np.zeros(0, dtype=np.float32), *(entry.counts for entry in entries)])
-        weights = np.repeat(_rarities(sizes, rows.count), sizes)
         lengths = rows.length.used[places]
         norm = np.float32(K1 * (1 - B)) + lengths * np.float32(K1 * B / rows.mean_length)
         impacts: NDArray[np.float32] = weights * counts * np.float32(K1 + 1) / (counts + norm)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from passageway.embedder import Vectors
 from passageway.index.reader import ItemRow
 from passageway_query.fuse import CONTEXT_BOOST, Fused, best_of_each, candidate_rows, fused
-from passageway_query.gate import Gate
+from passageway_query.gate import CautiousGate, Gate
 from passageway_query.lexical import KeywordMatches, Lexicon
 from passageway_query.postings import asked
 from passageway_query.rows import Mask
@@ -58,8 +58,10 @@ class Ranking:
         allowed: Mask | None,
         min_similarity: float,
         context_words: Collection[str] = (),
+        *,
+        cautious: bool = False,
     ) -> "RankedItems":
-        """The candidates, one an item."""
+        """The candidates, one an item; `cautious` lets pass only what may be said unasked."""
         rows = self._sources.rows
         keywords = self._lexicon.search(rows, words.searched, allowed, CANDIDATES)
         vectors = None if vector is None else nearest(rows, vector, allowed, CANDIDATES)
@@ -75,7 +77,8 @@ class Ranking:
         if context_words:
             scores *= self._boosts(chosen, items, context_words)
         said = words.said - sum(word.share for word in keywords.common)
-        return RankedItems(self._sources, keywords, candidates, scores, items, Gate(min_similarity, said))
+        gate = CautiousGate(min_similarity) if cautious else Gate(min_similarity, said)
+        return RankedItems(self._sources, keywords, candidates, scores, items, gate, said)
 
     def _boosts(
         self, chosen: NDArray[np.int32], items: NDArray[np.int32], context_words: Collection[str]
@@ -108,7 +111,8 @@ class RankedItems:
         candidates: Fused,
         scores: NDArray[np.float64],
         items: NDArray[np.int32],
-        gate: Gate,
+        gate: Gate | CautiousGate,
+        said: float,
     ) -> None:
         self._sources = sources
         self._keywords = keywords
@@ -117,7 +121,14 @@ class RankedItems:
         self._items = items
         self._matched = keywords.words_of(candidates.rows)
         shares = np.array([word.share for word in keywords.words], dtype=np.float32)
-        self._passes = gate.passing(candidates.similarity, self._matched @ shares)
+        if isinstance(gate, CautiousGate):
+            weights = shares * keywords.rarities
+            absent = max(0.0, said - float(shares.sum())) * keywords.absent_rarity
+            whole = float(weights.sum()) + absent
+            matched = self._matched @ (weights / whole if whole else weights)
+        else:
+            matched = self._matched @ shares
+        self._passes = gate.passing(candidates.similarity, matched)
         self._order = best_of_each(scores, items)
 
     @property

@@ -188,6 +188,7 @@ class Search:
             vector.vector if keyword_only is None else None,
             min_similarity=self._gate(vector),
             context_words=question.context_words,
+            cautious=question.cautious,
         )
         allowed = self._masks.mask(question.filters, question.exclude)
         ranked = ask(allowed)
