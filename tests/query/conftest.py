@@ -189,7 +189,7 @@ def make_settings(data_dir: Path, tmp_path: Path) -> Callable[..., Settings]:
 
 def listening() -> socket.socket:
     """A socket that listens on a free loopback port."""
-    listener = socket.socket()
+    listener = socket.socket(proto=socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     return listener

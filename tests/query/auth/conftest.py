@@ -117,7 +117,7 @@ Meet = Callable[..., Person]
 
 @contextmanager
 def _free_port() -> Iterator[socket.socket]:
-    with socket.socket() as listener:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
         yield listener

@@ -80,7 +80,7 @@ class Proxy:
 def proxy(meet: Callable[..., Any], served_on: Callable[..., Any]) -> Iterator[Callable[..., tuple[Proxy, str]]]:
     """`proxy()`: a proxy with a server behind it whose public address is the proxy's; and that address."""
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(socket.socket())
+        listener = stack.enter_context(socket.socket(proto=socket.IPPROTO_TCP))
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
