@@ -126,6 +126,14 @@ class Server(AuthorizationServer):
         self.register_grant(CodeGrant, [S256Challenge(required=True)])
         self.register_grant(RefreshGrant)
 
+    def get_consent_grant(self, request: AuthRequest | None = None, end_user: Any = None) -> Any:
+        """What a person is asked to consent to. Raises OAuth2Error."""
+        try:
+            return super().get_consent_grant(request, end_user)
+        except ValueError as error:
+            # Authlib quotes parameters in its errors and then refuses to say what no header may hold.
+            raise InvalidRequestError("a parameter holds a character that no address may hold") from error
+
     def query_client(self, client_id: str) -> Client | None:
         client = self.registry.find(client_id)
         if client is None and self.describes_itself(client_id):
