@@ -214,6 +214,17 @@ def test_silence_shows_its_reason_and_what_came_nearest(owner: httpx.Client) -> 
     assert "Nearest that was turned down" in reply.text
 
 
+@pytest.mark.parametrize("state", ["ok", "failing"])
+def test_a_silence_sends_a_person_to_what_is_on_the_page_and_to_no_tool(
+    build: Callable[..., None], owner_of: Callable[..., httpx.Client], state: str
+) -> None:
+    build(items=[], state=SourceState(state, heartbeat=time.time(), built=state == "ok"))
+    text = ask(owner_of(connectors=["notes"]), QUESTION).text
+    assert "No passage" in text
+    assert "Below stands" in text
+    assert "status tool" not in text
+
+
 def test_a_source_can_be_chosen(owner: httpx.Client) -> None:
     assert "every March" in ask(owner, QUESTION, source="notes").text
     assert "Filtered out." in ask(owner, QUESTION, path="Nowhere").text

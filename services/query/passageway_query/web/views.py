@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from passageway_query.answer import Answer, Candidate
+from passageway_query.answer import Answer, Candidate, SilenceReason
 from passageway_query.auth.addresses import shown_target
 from passageway_query.auth.store import Grant
 from passageway_query.render import SUGGESTIONS, passage, recall_result
@@ -16,6 +16,13 @@ STATUS_WORDS = {
     "degraded": "Something needs attention. What was indexed can still be found.",
     "error": "The configuration has an error; nothing can be searched.",
 }
+
+
+_HERE = {
+    SilenceReason.NOTHING_INDEXED: "No source has anything indexed yet. Below stands what is going on.",
+    SilenceReason.SOURCE_FAILING: "A source is failing, so this may be missing. Below stands which, and why.",
+}
+"""Where a model is sent to a tool, a person has it on the same page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,7 @@ def answer_view(answer: Answer) -> AnswerView:
         ),
         related=tuple(recall_result(answer).related),
         silence=answer.silence.value if answer.silence else None,
-        suggestion=SUGGESTIONS[answer.silence] if answer.silence else None,
+        suggestion=_HERE.get(answer.silence, SUGGESTIONS[answer.silence]) if answer.silence else None,
         words_only=answer.keyword_only,
         problems=answer.problems,
         took=f"{answer.took_ms:.1f} ms, {answer.embed_ms:.1f} of them for the embedding",
