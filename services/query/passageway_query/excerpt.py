@@ -37,10 +37,11 @@ def excerpt(text: str, terms: Sequence[str], max_tokens: int) -> str:
     held = [{term for term in terms if term in folded} for folded in map(fold, sentences)]
     start, end = _best_run(sizes, held, max_tokens)
     chosen = "".join(sentences[start:end]).strip()
+    before = f"{CUT} " if start else ""
+    after = f" {CUT}" if end < len(sentences) else ""
     if estimated_tokens(chosen) > max_tokens:
-        chosen = split_text(chosen, max_tokens)[0]
-        end = start
-    return f"{CUT if start else ''}{chosen}{CUT if end < len(sentences) else ''}"
+        chosen, after = split_text(chosen, max_tokens)[0], CUT
+    return f"{before}{chosen}{after}"
 
 
 def _best_run(sizes: Sequence[int], held: Sequence[set[str]], limit: int) -> tuple[int, int]:
