@@ -1,7 +1,10 @@
-"""The real model, made once for all tests."""
+"""For all tests: the real model, made once, and ports for programs that are told theirs."""
 
 import fcntl
 import os
+import random
+import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,3 +43,25 @@ def model_files(model_settings: Settings) -> ModelFiles:
 def model_folder(model_files: ModelFiles) -> Path:
     """The folder with the default model's files, for PASSAGEWAY_MODEL_DIR."""
     return model_files.folder
+
+
+@pytest.fixture(scope="session")
+def unused_port() -> Callable[[], int]:
+    """Draws a port on which nobody listens.
+
+    It is below those that systems give to a `bind` to port 0 (32,768 and up on Linux, 49,152 on macOS), or another
+    test's server could be given it before the program is up.
+    """
+    ports = random.Random(f"{os.getpid()} {os.environ.get('PYTEST_XDIST_WORKER')}")
+
+    def unused_port() -> int:
+        while True:
+            port = ports.randrange(20_000, 32_000)
+            with socket.socket() as probe:
+                try:
+                    probe.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+                return port
+
+    return unused_port

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -34,14 +33,8 @@ min_similarity = 0.3
 """
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture
-def environment(tmp_path: Path) -> Environment:
+def environment(tmp_path: Path, unused_port: Callable[[], int]) -> Environment:
     """A machine with two notes, a connector that reads them and a toy model; nothing runs."""
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -58,8 +51,8 @@ def environment(tmp_path: Path) -> Environment:
         "PASSAGEWAY_CONFIG": str(config),
         "PASSAGEWAY_DATA_DIR": str(tmp_path / "data"),
         "PASSAGEWAY_LOGIN_PASSWORD_FILE": str(password),
-        "PASSAGEWAY_PORT": str(free_port()),
-        "PASSAGEWAY_EMBED_PORT": str(free_port()),
+        "PASSAGEWAY_PORT": str(unused_port()),
+        "PASSAGEWAY_EMBED_PORT": str(unused_port()),
     }
 
 

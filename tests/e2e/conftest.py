@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -38,20 +37,14 @@ def wait_until(condition: Callable[[], Any], what: str, timeout_s: float = WAIT_
         time.sleep(0.1)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class Program:
     """The running program: its processes by role, its folders and its addresses."""
 
     home: Path
     roles: tuple[str, ...]
-    port: int = field(default_factory=free_port)
-    embed_port: int = field(default_factory=free_port)
+    port: int
+    embed_port: int
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
 
@@ -162,9 +155,11 @@ def write_vault(vault: Path) -> int:
 
 
 @pytest.fixture(params=[("all",), ("embed", "sync", "query")], ids=["one process", "three processes"])
-def program(request: pytest.FixtureRequest, tmp_path: Path, model_folder: Path) -> Iterator[Program]:
+def program(
+    request: pytest.FixtureRequest, tmp_path: Path, model_folder: Path, unused_port: Callable[[], int]
+) -> Iterator[Program]:
     """The program, not started yet, with a vault and a configuration that polls every second."""
-    program = Program(tmp_path, request.param)
+    program = Program(tmp_path, request.param, unused_port(), unused_port())
     write_vault(program.vault)
     config = tmp_path / "passageway.toml"
     config.write_text(

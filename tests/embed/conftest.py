@@ -1,6 +1,5 @@
 """The real model, converted once for all tests, and the embed service as a process of its own."""
 
-import socket
 import subprocess
 import sys
 import threading
@@ -58,9 +57,8 @@ def texts() -> list[str]:
 class Service:
     """`serve.py` beside this file on a port of its own, killed and started at will."""
 
-    def __init__(self, data_dir: Path, model_dir: Path | None = None) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self.port: int = listener.getsockname()[1]
+    def __init__(self, data_dir: Path, port: int, model_dir: Path | None = None) -> None:
+        self.port = port
         self.url = f"http://127.0.0.1:{self.port}"
         self._data_dir = data_dir
         self.model_dir = model_dir
@@ -94,9 +92,9 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def service(files: ModelFiles, data_dir: Path) -> Iterator[Service]:
+def service(files: ModelFiles, data_dir: Path, unused_port: Callable[[], int]) -> Iterator[Service]:
     """A service with the default model that answers."""
-    service = Service(data_dir)
+    service = Service(data_dir, unused_port())
     service.start()
     try:
         service.wait()
@@ -106,10 +104,12 @@ def service(files: ModelFiles, data_dir: Path) -> Iterator[Service]:
 
 
 @pytest.fixture
-def tiny_service(data_dir: Path, tmp_path: Path, tiny_model: Callable[[Path, str], None]) -> Iterator[Service]:
+def tiny_service(
+    data_dir: Path, tmp_path: Path, tiny_model: Callable[[Path, str], None], unused_port: Callable[[], int]
+) -> Iterator[Service]:
     """A service with a small model, not started yet."""
     tiny_model(tmp_path / "tiny", "model.onnx")
-    service = Service(data_dir, tmp_path / "tiny")
+    service = Service(data_dir, unused_port(), tmp_path / "tiny")
     try:
         yield service
     finally:
