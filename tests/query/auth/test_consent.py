@@ -86,6 +86,29 @@ def test_an_unknown_client_or_address_is_a_page_and_never_a_redirect(
 
 
 @pytest.mark.parametrize(
+    ("registered", "asked", "status"),
+    [
+        ("http://localhost/callback", "http://localhost:51212/callback", 200),
+        ("http://127.0.0.1/callback", "http://127.0.0.1:51212/callback", 200),
+        ("http://[::1]/callback", "http://[::1]:51212/callback", 200),
+        ("http://localhost/callback", "http://localhost:51212/other", 400),
+        ("http://localhost/callback", "http://127.0.0.1:51212/callback", 400),
+        ("http://localhost/callback", "https://localhost:51212/callback", 400),
+        (CLAUDE, CLAUDE.replace("claude.ai", "claude.ai:8443"), 400),
+        (CLAUDE, CLAUDE + "/", 400),
+        (CLAUDE, CLAUDE + "?a=b", 400),
+        (CLAUDE, "http" + CLAUDE.removeprefix("https"), 400),
+    ],
+)
+def test_an_app_on_this_computer_may_come_back_on_any_port_and_no_other_may(
+    person: Any, registered: str, asked: str, status: int
+) -> None:
+    reply = person.authorize(person.register(registered), redirect_uri=asked)
+    assert reply.status_code == status
+    assert "location" not in reply.headers
+
+
+@pytest.mark.parametrize(
     ("changes", "error"),
     [
         ({"code_challenge": None, "code_challenge_method": None}, "invalid_request"),

@@ -31,6 +31,25 @@ def test_a_code_becomes_tokens_that_open_mcp_and_nothing_else(person: Any) -> No
         assert person.http.request(method, path, headers=headers).status_code == 401
 
 
+@pytest.mark.parametrize("resource", ["ORIGIN/mcp", "ORIGIN/mcp/", "ORIGIN/", "ORIGIN", None])
+def test_a_token_asked_for_by_any_spelling_of_this_server_opens_mcp_in_both_spellings(
+    person: Any, resource: str | None
+) -> None:
+    client = person.register(CLAUDE)
+    asked = resource and resource.replace("ORIGIN", person.url)
+    code = person.code(client, resource=asked)
+    tokens = person.token(client, code, resource=asked).json()
+    assert person.call(tokens["access_token"]).status_code == 200
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {
+        "Authorization": f"Bearer {tokens['access_token']}",
+        "Accept": "application/json, text/event-stream",
+    }
+    assert person.http.post("/mcp/", json=body, headers=headers).status_code == 200
+    renewed = person.refresh(client, tokens["refresh_token"], **({"resource": asked} if asked else {}))
+    assert renewed.status_code == 200
+
+
 def test_the_static_password_opens_mcp_beside_the_login(person: Any) -> None:
     assert person.call(person.password).status_code == 200
 
