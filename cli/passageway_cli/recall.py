@@ -16,6 +16,7 @@ from passageway.config import Config, load_config
 from passageway.embed_client import HttpEmbedder
 from passageway.embedder import Embedder
 from passageway.errors import EmbedderError, SettingsError
+from passageway.passages import trail
 from passageway.settings import Settings
 from passageway_cli.table import print_table
 from passageway_embed.make import make_embedder
@@ -107,7 +108,7 @@ def print_answer(answer: Answer, console: Console, config: str = "passageway.tom
 
 
 def _print_hit(hit: Hit, console: Console) -> None:
-    place = " › ".join((hit.source, *hit.path, *([hit.heading] if hit.heading else [])))
+    place = trail((hit.source, *hit.path, hit.heading))
     similarity = "" if hit.similarity is None else f"  {hit.similarity:.3f}"
     console.print(f"[bold]{escape(hit.title)}[/bold][dim]{similarity}  {escape(place)}[/dim]")
     console.print(f"[dim]{escape(hit.url)}[/dim]")

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from passageway.records import Item
@@ -41,9 +41,14 @@ def split_item(item: Item) -> list[Passage]:
     return passages or [_passage(item, None, "")]
 
 
+def trail(parts: Iterable[str | None]) -> str:
+    """A place as people read it, outermost first, from the parts that are not empty: `Setup › Linux`."""
+    return TRAIL.join(part for part in parts if part)
+
+
 def embedded_text(title: str, path: Sequence[str], heading: str | None, text: str) -> str:
     """What the model reads for a passage: where it stands, then its text. The place is cut at 120 tokens."""
-    context = TRAIL.join(part for part in (title, *path, heading) if part)
+    context = trail((title, *path, heading))
     return f"{_head(context, _CONTEXT_TOKENS)}: {text}" if text else context
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from passageway.passages import trail
 from passageway_cli.eval.history import SHOWN, Entry
 from passageway_cli.eval.measurement import CaseResult, Change, Group, Measurement, Pair, Subject
 from passageway_cli.eval.metrics import Found, Latency, Score
@@ -214,4 +215,4 @@ def _found(found: Sequence[Found]) -> str:
 
 def _hit(hit: Found) -> str:
     similarity = "" if hit.similarity is None else f" {hit.similarity:.3f}"
-    return f"{'✓ ' if hit.accepted else ''}{hit.title}{f' › {hit.heading}' if hit.heading else ''}{similarity}"
+    return f"{'✓ ' if hit.accepted else ''}{trail((hit.title, hit.heading))}{similarity}"

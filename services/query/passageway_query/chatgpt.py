@@ -5,6 +5,7 @@ from typing import Annotated
 from mcp.types import CallToolResult
 from pydantic import Field
 
+from passageway.passages import trail
 from passageway_query.answer import Question
 from passageway_query.render import item_ref, item_uri, passage, split_ref, split_uri
 from passageway_query.tools import Tools, reply, within_limit
@@ -32,7 +33,7 @@ class ChatGptTools:
     ) -> Annotated[CallToolResult, FetchResult]:
         ref, part = split_uri(id) or (id, 1)
         opened = await self._tools.part(split_ref(ref), part)
-        metadata = {"notice": NOTICE, "place": " › ".join(opened.path), "updated": opened.updated or ""}
+        metadata = {"notice": NOTICE, "place": trail(opened.path), "updated": opened.updated or ""}
         if opened.part < opened.parts:
             metadata["part"] = f"{opened.part} of {opened.parts}"
             metadata["next"] = item_uri(ref, opened.part + 1) or ""

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 from mcp.types import ResourceLink
 from pydantic import BaseModel
 
+from passageway.passages import trail
 from passageway_query.answer import Answer, Hit, OpenedItem, Related, SilenceReason
 from passageway_query.wire import NOTICE, OpenResult, Passage, RecallResult, RelatedItem, Silence
 
@@ -24,8 +25,6 @@ _MAX_LIST = 20
 _MAX_LISTED_ID = 500
 
 _MAX_DIGITS = 6
-
-TRAIL = " › "
 
 ITEM_URI = "passageway://item/"
 """What the address of an item as a resource begins with; source and id follow, each percent-encoded."""
@@ -96,6 +95,11 @@ def passage(hit: Hit) -> Passage:
     )
 
 
+def place(passage: Passage) -> str:
+    """Where a passage stands: the item's path and the section."""
+    return trail((*passage.path, passage.heading))
+
+
 def recall_result(answer: Answer) -> RecallResult:
     """The answer, cut at the size limit by leaving out related items first, then the last passages whole."""
     result = RecallResult(
@@ -151,10 +155,9 @@ def fenced(passages: Sequence[Passage], head: str = NOTICE) -> str:
 
 
 def _block(number: int, passage: Passage) -> str:
-    place = TRAIL.join([*passage.path, *filter(None, [passage.heading])])
     facts = {
         "id": passage.id,
-        "place": place,
+        "place": place(passage),
         "link": passage.url,
         "labels": ", ".join(passage.labels),
         "updated": passage.updated,

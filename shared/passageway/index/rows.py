@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from json import JSONEncoder
 
-from passageway.passages import TRAIL
+from passageway.passages import trail
 from passageway.records import Item
 
 _COLUMNS = "item_id, title, url, version, weight, path, links, labels, updated, trail, path_key, labels_key, updated_s"
@@ -42,7 +42,7 @@ def clean(text: str) -> str:
 
 def joined(parts: Sequence[str | None]) -> str:
     """The parts that are not empty as one trail."""
-    return TRAIL.join(clean(part) for part in parts if part)
+    return clean(trail(parts))
 
 
 def folded(text: str) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from passageway.passages import trail
 from passageway_query.answer import Answer, Candidate, SilenceReason
 from passageway_query.auth.addresses import shown_target
 from passageway_query.auth.store import Grant
-from passageway_query.render import SUGGESTIONS, passage, recall_result
+from passageway_query.render import SUGGESTIONS, passage, place, recall_result
 from passageway_query.wire import Health, Passage, RelatedItem, SourceHealth
 
 STATUS_WORDS = {
@@ -172,11 +173,6 @@ def answer_view(answer: Answer) -> AnswerView:
     )
 
 
-def place(shown: Passage) -> str:
-    """Where a passage stands: the item's path and the section."""
-    return " › ".join([*shown.path, *filter(None, [shown.heading])])
-
-
 def web_link(url: str) -> str:
     """The address when a browser may follow it, else nothing: a source could hold `javascript:` links."""
     return url if urlsplit(url).scheme in ("http", "https") else ""
@@ -184,7 +180,7 @@ def web_link(url: str) -> str:
 
 def _candidate(candidate: Candidate) -> CandidateView:
     return CandidateView(
-        title=candidate.title + (f" › {candidate.heading}" if candidate.heading else ""),
+        title=trail((candidate.title, candidate.heading)),
         item=f"{candidate.source}/{candidate.id}",
         keyword_rank=_rank(candidate.keyword_rank),
         vector_rank=_rank(candidate.vector_rank),
