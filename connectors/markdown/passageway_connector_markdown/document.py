@@ -16,8 +16,7 @@ from passageway_connector_markdown.hidden import (
 )
 from passageway_connector_markdown.links import Target, candidates, wiki_target
 from passageway_connector_markdown.parser import Environment, parse_blocks, parse_inline, plain_text
-
-TRAIL = " › "
+from passageway_sdk.markdown import TRAIL
 
 MAX_HEADING_CHARACTERS = 200
 """A longer heading is cut in the trail and repeated in full in its section: it is a paragraph above a rule (`---`)."""

@@ -5,12 +5,12 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from passageway_connector_wikipedia.formulas import with_plain_formulas
+from passageway_sdk.markdown import TRAIL
 from passageway_sdk.web import cut_sections, page_of, parse_html
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-TRAIL = " › "
 LEVELS = (2, 3, 4, 5, 6)
 """An article's own title is its only heading of level 1."""
 
