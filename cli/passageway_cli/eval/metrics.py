@@ -106,6 +106,19 @@ class Metrics:
     latency: Latency | None
 
     @property
+    def scores(self) -> dict[str, Score]:
+        """The scores by the names that reports and targets use."""
+        return {
+            "hit_at_1": self.hit_at_1,
+            "hit_at_3": self.hit_at_3,
+            "mrr": self.mrr,
+            "ndcg_at_3": self.ndcg_at_3,
+            "recall_at_3": self.recall_at_3,
+            "silence": self.silence,
+            "false_silence": self.false_silence,
+        }
+
+    @property
     def questions(self) -> int:
         """All questions, of both kinds."""
         return self.answerable + self.unanswerable

@@ -101,16 +101,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _scores(metrics: Metrics, near_miss: Score | None) -> dict[str, Score]:
-    return {
-        "hit_at_1": metrics.hit_at_1,
-        "hit_at_3": metrics.hit_at_3,
-        "mrr": metrics.mrr,
-        "ndcg_at_3": metrics.ndcg_at_3,
-        "recall_at_3": metrics.recall_at_3,
-        "silence": metrics.silence,
-        "false_silence": metrics.false_silence,
-        **({} if near_miss is None else {"near_miss": near_miss}),
-    }
+    return metrics.scores if near_miss is None else metrics.scores | {"near_miss": near_miss}
 
 
 def _quantiles(metrics: Metrics) -> dict[str, Quantile | None]:

@@ -46,7 +46,7 @@ def _verdict(target: Target, value: float | None) -> Verdict:
 
 
 def _value(name: str, measured: Measurement) -> float | None:
-    metrics, latency = measured.metrics, measured.metrics.latency
+    latency = measured.metrics.latency
     match name:
         case "p50_ms":
             return latency.p50.value_ms if latency else None
@@ -54,13 +54,4 @@ def _value(name: str, measured: Measurement) -> float | None:
             return latency.p95.value_ms if latency else None
         case "near_miss":
             return measured.near_miss.value if measured.near_miss else None
-    scores = {
-        "hit_at_1": metrics.hit_at_1,
-        "hit_at_3": metrics.hit_at_3,
-        "mrr": metrics.mrr,
-        "ndcg_at_3": metrics.ndcg_at_3,
-        "recall_at_3": metrics.recall_at_3,
-        "silence": metrics.silence,
-        "false_silence": metrics.false_silence,
-    }
-    return scores[name].value
+    return measured.metrics.scores[name].value
