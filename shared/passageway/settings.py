@@ -84,6 +84,9 @@ VARIABLES = (
 )
 
 _SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
+_LONGEST_S = 366 * 86_400
+"""A year between two polls or comparisons is never; no timer of Python's takes an infinity."""
+
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -176,7 +179,7 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         allowed_hosts=_listed(environ, "PASSAGEWAY_ALLOWED_HOSTS"),
         trusted_proxies=_networks(environ, "PASSAGEWAY_TRUSTED_PROXIES"),
         embed_port=_port(environ, "PASSAGEWAY_EMBED_PORT", 8182),
-        embed_workers=int(_number(environ, "PASSAGEWAY_EMBED_WORKERS", 1, low=1, high=2)),
+        embed_workers=_whole_number(environ, "PASSAGEWAY_EMBED_WORKERS", 1, low=1, high=2),
         poll_s=_number(environ, "PASSAGEWAY_POLL_SECONDS", 60, low=0.05),
         reconcile_s=_number(environ, "PASSAGEWAY_RECONCILE_SECONDS", 1800, low=0.05),
         refresh_grace_s=_number(environ, "PASSAGEWAY_REFRESH_GRACE_SECONDS", 60, low=0, high=30 * 86_400),
@@ -211,7 +214,7 @@ def _path(environ: Mapping[str, str], name: str) -> Path | None:
     return Path(value).expanduser().absolute() if value else None
 
 
-def _number(environ: Mapping[str, str], name: str, default: float, *, low: float, high: float = float("inf")) -> float:
+def _number(environ: Mapping[str, str], name: str, default: float, *, low: float, high: float = _LONGEST_S) -> float:
     value = environ.get(name)
     if not value:
         return default
@@ -220,9 +223,15 @@ def _number(environ: Mapping[str, str], name: str, default: float, *, low: float
     except ValueError:
         number = float("nan")
     if not low <= number <= high:
-        limits = f"at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
-        raise SettingsError(f"{name} is {value!r}, expected a number {limits}")
+        raise SettingsError(f"{name} is {value!r}, expected a number from {low:g} to {high:,.10g}")
     return number
+
+
+def _whole_number(environ: Mapping[str, str], name: str, default: int, *, low: int, high: int) -> int:
+    number = _number(environ, name, default, low=low, high=high)
+    if number != int(number):
+        raise SettingsError(f"{name} is {environ[name]!r}, expected a whole number from {low} to {high}")
+    return int(number)
 
 
 def _listed(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
