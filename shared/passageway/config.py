@@ -11,6 +11,12 @@ from passageway.errors import SettingsError
 from passageway.secrets import check_reference
 
 DEFAULT_PRESET = "multilingual-e5-small"
+
+CALL_TIMEOUT_S = 300.0
+MAX_LINE_BYTES = 4 * 1024 * 1024
+MAX_OUTPUT_BYTES = 64 * 1024 * 1024
+"""For one call of a connector: 50 items at most, so a megabyte for each."""
+
 _NAME = r"^[a-z0-9][a-z0-9_-]*$"
 
 Command = Annotated[list[str], Field(min_length=1)]
@@ -36,9 +42,9 @@ class ConnectorConfig(_Table):
     command: Command
     env: dict[str, str] = {}
     secrets: dict[str, str] = {}
-    timeout: Annotated[float, Field(gt=0)] = 300
-    max_line_bytes: Annotated[int, Field(ge=1)] = 4 * 1024 * 1024
-    max_output_bytes: Annotated[int, Field(ge=1)] = 64 * 1024 * 1024
+    timeout: Annotated[float, Field(gt=0)] = CALL_TIMEOUT_S
+    max_line_bytes: Annotated[int, Field(ge=1)] = MAX_LINE_BYTES
+    max_output_bytes: Annotated[int, Field(ge=1)] = MAX_OUTPUT_BYTES
     max_delete_fraction: Annotated[float, Field(ge=0, le=1)] = 0.3
 
     _references = field_validator("secrets")(_check_references)

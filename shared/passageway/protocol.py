@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import orjson
 
-from passageway.config import ConnectorConfig
+from passageway.config import CALL_TIMEOUT_S, MAX_LINE_BYTES, MAX_OUTPUT_BYTES, ConnectorConfig
 from passageway.errors import ConnectorError, ProtocolVersionError, RecordError
 from passageway.process import Deadline, Program
 from passageway.process_start import checked_command
@@ -22,10 +22,6 @@ from passageway.secrets import resolve
 
 FETCH_IDS = 50
 """Ids in one `fetch` call at the most: what one failing call can cost."""
-
-MAX_LINE_BYTES = 4 * 1024 * 1024
-MAX_OUTPUT_BYTES = 64 * 1024 * 1024
-TIMEOUT_S = 300.0
 
 _Record = TypeVar("_Record")
 
@@ -44,7 +40,7 @@ class Connector:
         *,
         env: Mapping[str, str] | None = None,
         secrets: Mapping[str, str] | None = None,
-        timeout: float = TIMEOUT_S,
+        timeout: float = CALL_TIMEOUT_S,
         max_line_bytes: int = MAX_LINE_BYTES,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
     ) -> None:

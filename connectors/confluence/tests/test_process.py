@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from passageway.protocol import FETCH_IDS, MAX_OUTPUT_BYTES, Connector
+from passageway.config import MAX_OUTPUT_BYTES
+from passageway.protocol import FETCH_IDS, Connector
 from passageway.testing.contract import check_connector
 from passageway_connector_confluence import settings
 from passageway_connector_confluence.testing import EMAIL, TOKEN, FakeConfluence, FakePage
