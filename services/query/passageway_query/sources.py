@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from passageway.errors import IndexDamagedError, StorageError
-from passageway.index.layout import SUFFIX
+from passageway.index.layout import SUFFIX, index_path
 from passageway.index.news import ItemRows, Model, News, Place, SectionRows
 from passageway.index.reader import IndexReader
 from passageway.index.state import SourceState
@@ -147,7 +147,7 @@ class Sources:
         for name, inode in found.items():
             if name not in self._by_name:
                 number = self._numbers.setdefault(name, len(self._numbers))
-                source = Source(name, number, self._data_dir / f"{name}{SUFFIX}", inode)
+                source = Source(name, number, index_path(self._data_dir, name), inode)
                 self._by_name[name] = self.by_number[number] = source
 
     def _folder_changed_ns(self) -> int:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from passageway.config import ConnectorConfig
 from passageway.embedder import Embedder, EmbedderInfo, embed_with
 from passageway.errors import ConnectorError, IndexDamagedError, PassagewayError
+from passageway.index.layout import index_path
 from passageway.index.state import SourceState
 from passageway.index.writer import IndexWriter
 from passageway.protocol import FETCH_IDS, Connector
@@ -59,7 +60,7 @@ class SourceSync:
     def __init__(self, config: ConnectorConfig, data_dir: Path, embedder: Embedder, progress: Progress | None = None):
         self.name = config.name
         self._config = config
-        self._path = data_dir / f"{config.name}.db"
+        self._path = index_path(data_dir, config.name)
         self._embedder = embedder
         self._progress = progress
         self._connector: Connector | None = None
