@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI, Request
+from mcp.server import MCPServer
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -13,7 +14,7 @@ from passageway.settings import Settings
 from passageway_query.access import Access
 from passageway_query.auth.documents import Documents
 from passageway_query.auth.endpoints import PATHS
-from passageway_query.auth.login import make_login
+from passageway_query.auth.login import Login, make_login
 from passageway_query.guard import Guard
 from passageway_query.health import HealthSource
 from passageway_query.hook import hook_router
@@ -51,23 +52,7 @@ def create_app(
     health = HealthSource(settings, search, config_error, connectors)
     server = mcp_server(settings, search, health, questions)
     door = mcp_door(server, access)
-
-    @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        async with server.session_manager.run():
-            yield
-        if login is not None:
-            login.store.close()
-
-    app = FastAPI(
-        title="passageway",
-        version=settings.version,
-        lifespan=lifespan,
-        redirect_slashes=False,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-    )
+    app = _bare_app(settings.version, server, login)
     install(app)
     app.include_router(report_router(health, access, questions))
     app.include_router(hook_router(search, access, questions))
@@ -79,6 +64,27 @@ def create_app(
     app.router.routes.extend(Route(path, endpoint=door) for path in ("/mcp", "/mcp/"))
     app.add_middleware(HostCheck, rules=host_rules(settings), open_paths=frozenset(PATHS if login else ()))
     return app
+
+
+def _bare_app(version: str, server: MCPServer[None], login: Login | None) -> FastAPI:
+    """An application without routes that runs the MCP server, and closes the login's file at its end."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        async with server.session_manager.run():
+            yield
+        if login is not None:
+            login.store.close()
+
+    return FastAPI(
+        title="passageway",
+        version=version,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
 
 
 def report_router(health: HealthSource, access: Access, questions: QuestionLog) -> APIRouter:
