@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -36,6 +37,8 @@ def run(*parts: Part) -> int:
 async def _run(parts: tuple[Part, ...]) -> None:
     stop = asyncio.Event()
     ask_to_stop(asyncio.get_running_loop(), stop)
+    gc.freeze()  # what was imported stays to the end: nothing to look through again
+    gc.enable()
     async with asyncio.TaskGroup() as group:
         for part in parts:
             group.create_task(_until_stopped(part, stop))

@@ -1,7 +1,9 @@
-"""The sockets that the services listen on."""
+"""The sockets that the services listen on, and what starts with them."""
 
 import asyncio
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -40,3 +42,20 @@ def test_a_port_that_is_taken_is_named_with_the_way_to_another() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"cannot listen on 127.0.0.1:{port}.*PASSAGEWAY_PORT"):
             listen("127.0.0.1", port)
+
+
+LOOKS_FOR_GARBAGE = """
+import gc
+from passageway_cli.lifecycle import run
+
+async def part(stop):
+    print(gc.isenabled(), gc.get_freeze_count() > 0)
+
+gc.disable()
+run(part)
+"""
+
+
+def test_garbage_is_looked_for_again_once_the_parts_run() -> None:
+    done = subprocess.run([sys.executable, "-c", LOOKS_FOR_GARBAGE], capture_output=True, check=True)
+    assert done.stdout.decode().split() == ["True", "True"]
