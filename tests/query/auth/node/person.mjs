@@ -1,5 +1,5 @@
-// A person with a browser, and what every client script reports: one line of JSON.
-export async function allow(url, password) {
+// A person with a browser, and what every client does: with the password, or signing in and renewing its token.
+async function allow(url, password) {
   const page = await fetch(url);
   const form = new URLSearchParams({ password, action: "allow" });
   for (const [, name, value] of (await page.text()).matchAll(/type="hidden" name="(\w+)" value="([^"]+)"/g)) form.set(name, value);
@@ -12,7 +12,7 @@ export async function allow(url, password) {
   return new URL(reply.headers.get("location"));
 }
 
-export function provider(password, method, redirect, document) {
+function provider(password, method, redirect, document) {
   const kept = {};
   return {
     kept,
@@ -38,7 +38,7 @@ export function provider(password, method, redirect, document) {
   };
 }
 
-export async function use(client, transport) {
+async function use(client, transport) {
   await client.connect(transport);
   const { tools } = await client.listTools();
   const { resourceTemplates } = await client.listResourceTemplates();
@@ -64,4 +64,27 @@ export async function use(client, transport) {
     completed: completed.completion.values,
     missing,
   };
+}
+
+async function signedIn(UnauthorizedError, made, to, { password, method, redirect, document }) {
+  const auth = provider(password, method, redirect, document);
+  const first = to({ authProvider: auth });
+  await made().connect(first).catch((error) => { if (!(error instanceof UnauthorizedError)) throw error; });
+  const answer = auth.kept.back.searchParams;
+  await first.finishAuth(answer.get("code"), answer.get("iss") ?? undefined);
+  const before = auth.kept.tokens.refresh_token;
+  const used = await use(made(), to({ authProvider: auth }));
+  auth.kept.tokens = { ...auth.kept.tokens, access_token: "mcp_at_expired" };
+  await use(made(), to({ authProvider: auth }));
+  return { ...used, client: auth.kept.client.client_id, renewed: auth.kept.tokens.refresh_token !== before };
+}
+
+// Prints what a client saw as one line of JSON; the script's argument says where and how.
+export async function report(UnauthorizedError, Transport, client) {
+  const options = JSON.parse(process.argv[2]);
+  const made = () => client(options);
+  const to = (how) => new Transport(new URL(options.url), how);
+  const header = { requestInit: { headers: { Authorization: `Bearer ${options.password}` } } };
+  const seen = options.signIn ? await signedIn(UnauthorizedError, made, to, options) : await use(made(), to(header));
+  console.log(JSON.stringify(seen));
 }

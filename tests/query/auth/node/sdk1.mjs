@@ -1,24 +1,7 @@
-// The client of @modelcontextprotocol/sdk 1.x: with the password, or signing in, being sent away and renewing its token.
+// The client of @modelcontextprotocol/sdk 1.x.
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { UnauthorizedError } from "@modelcontextprotocol/sdk/client/auth.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { provider, use } from "./person.mjs";
+import { report } from "./person.mjs";
 
-const { url, password, signIn, method, redirect, document } = JSON.parse(process.argv[2]);
-const made = () => new Client({ name: "sdk1", version: "1" });
-const to = (options) => new StreamableHTTPClientTransport(new URL(url), options);
-
-if (signIn) {
-  const auth = provider(password, method, redirect, document);
-  const first = to({ authProvider: auth });
-  await made().connect(first).catch((error) => { if (!(error instanceof UnauthorizedError)) throw error; });
-  await first.finishAuth(auth.kept.back.searchParams.get("code"), auth.kept.back.searchParams.get("iss") ?? undefined);
-  const before = auth.kept.tokens.refresh_token;
-  const signedIn = await use(made(), to({ authProvider: auth }));
-  auth.kept.tokens = { ...auth.kept.tokens, access_token: "mcp_at_expired" };
-  await use(made(), to({ authProvider: auth }));
-  console.log(JSON.stringify({ ...signedIn, client: auth.kept.client.client_id, renewed: auth.kept.tokens.refresh_token !== before }));
-} else {
-  const transport = to({ requestInit: { headers: { Authorization: `Bearer ${password}` } } });
-  console.log(JSON.stringify(await use(made(), transport)));
-}
+await report(UnauthorizedError, StreamableHTTPClientTransport, () => new Client({ name: "sdk1", version: "1" }));
