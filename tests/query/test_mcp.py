@@ -374,6 +374,16 @@ def test_a_body_that_is_no_request_is_a_400(url: str, auth: dict[str, str], body
     assert httpx.post(f"{url}/mcp", content=body, headers=headers).status_code == 400
 
 
+@pytest.mark.parametrize(
+    "sent", [{}, {"Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"}]
+)
+def test_a_body_that_is_not_sent_as_json_is_415_in_the_one_shape(
+    url: str, auth: dict[str, str], sent: dict[str, str]
+) -> None:
+    reply = httpx.post(f"{url}/mcp", content=b'{"jsonrpc": "2.0"}', headers={**ACCEPT, **auth, **sent})
+    assert (reply.status_code, reply.json()["error"]) == (415, "unsupported_media_type")
+
+
 def test_half_a_character_in_a_question_is_refused_or_answered(url: str, auth: dict[str, str]) -> None:
     body = (
         rb'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"recall","arguments":{"query":"a \ud83d"}}}'

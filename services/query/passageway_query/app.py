@@ -22,6 +22,7 @@ from passageway_query.hosts import HostCheck, host_rules
 from passageway_query.mcp import mcp_server
 from passageway_query.mcp_door import mcp_door
 from passageway_query.metrics import QuestionLog, exposition
+from passageway_query.openapi import ANYWHERE, Application, Responses, refusals, statuses_of, text
 from passageway_query.replies import NOTHING_STORED, install
 from passageway_query.search import Search
 from passageway_query.web.pages import Pages, Parts, static_files
@@ -76,7 +77,7 @@ def _bare_app(version: str, server: MCPServer[None], login: Login | None) -> Fas
         if login is not None:
             login.store.close()
 
-    return FastAPI(
+    return Application(
         title="passageway",
         version=version,
         lifespan=lifespan,
@@ -84,6 +85,7 @@ def _bare_app(version: str, server: MCPServer[None], login: Login | None) -> Fas
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        responses=refusals(*ANYWHERE),
     )
 
 
@@ -94,16 +96,22 @@ def report_router(health: HealthSource, access: Access, questions: QuestionLog) 
     async def current(errors: bool) -> Health:
         return await anyio.to_thread.run_sync(lambda: health.report(errors=errors), limiter=_CHECKS)
 
-    @router.api_route("/health", methods=["GET", "HEAD"])
+    described: Responses = {
+        200: {"model": Health, "description": "What is there is searched."},
+        503: {"model": Health, "description": "Nothing can be searched; `error` says why, to the password."},
+    }
+
+    @router.get("/health", responses=described)
+    @router.head("/health", response_class=Response, responses=statuses_of(described))
     async def report(request: Request) -> Response:
         state = await current(errors=access.ruling(request).admitted)
         status = 503 if state.status == "error" else 200
         return JSONResponse(state.model_dump(exclude_none=True), status, headers=NOTHING_STORED)
 
-    @router.get("/metrics")
+    @router.get("/metrics", response_class=Response, responses={**text("The figures."), **refusals(401, 429)})
     async def metrics(request: Request) -> Response:
         access.require_password(request)
-        text = exposition(await current(errors=False), questions)
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4", headers=NOTHING_STORED)
+        figures = exposition(await current(errors=False), questions)
+        return PlainTextResponse(figures, media_type="text/plain; version=0.0.4", headers=NOTHING_STORED)
 
     return router

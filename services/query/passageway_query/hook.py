@@ -17,6 +17,7 @@ from passageway.errors import PassagewayError
 from passageway_query.access import Access
 from passageway_query.answer import Answer, Question, SilenceReason
 from passageway_query.metrics import Door, Outcome, QuestionLog
+from passageway_query.openapi import Responses, json_body, refusals
 from passageway_query.prompts import MAX_PROMPT_CHARS, context_words, why_skipped
 from passageway_query.render import fenced, recall_result
 from passageway_query.replies import NOTHING_STORED, Refusal, bounded
@@ -155,12 +156,19 @@ def _outcome(result: HookResult, skipped: str | None) -> Outcome:
     return Outcome.HITS if result.hits else Outcome.SILENCE
 
 
+_BODY = json_body({name: {"type": "string"} for name in ("prompt", "session_id", "cwd")}, ("prompt",))
+_ANSWERS: Responses = {
+    200: {"model": HookResult, "description": "What to add to the prompt, or why nothing."},
+    **refusals(400, 401, 413, 429),
+}
+
+
 def hook_router(search: Search | None, access: Access, questions: QuestionLog) -> APIRouter:
     """The route. Only the password opens it: a token of a remote client does not."""
     router = APIRouter()
     hook = Hook(search, questions) if search is not None else None
 
-    @router.post("/recall")
+    @router.post("/recall", responses=_ANSWERS, openapi_extra=_BODY)
     async def recall(request: Request) -> Response:
         access.require_password(request)
         prompt = parse_prompt(await bounded(request.stream(), MAX_BODY_BYTES))

@@ -67,6 +67,8 @@ class McpDoor:
                 raise Refusal(
                     405, "method_not_allowed", "send a POST; this server has no stream to GET", {"Allow": "POST"}
                 )
+            if not request.headers.get("content-type", "").lower().startswith("application/json"):
+                raise Refusal(415, "unsupported_media_type", "send the message with Content-Type: application/json")
             body = await bounded(request.stream(), MAX_BODY_BYTES)
         except Refusal as refused:
             await refused.response()(scope, receive, send)

@@ -57,6 +57,12 @@ async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
     return bytes(body)
 
 
+def _methods(app: FastAPI, path: str) -> set[str]:
+    """What an address can be asked for."""
+    described = app.openapi()["paths"].get(path, {})
+    return {method.upper() for method in described}
+
+
 def install(app: FastAPI) -> None:
     """Make every refusal of the app, its router's included, the one JSON shape."""
 
@@ -67,12 +73,15 @@ def install(app: FastAPI) -> None:
     async def by_router(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         what: Any = error.detail
+        headers = dict(error.headers or {})
         if error.status_code == 404:
             what = f"nothing is at {request.url.path!r}; /mcp, /recall and /health are"
         elif error.status_code == 405:
             what = f"{request.method} is not for {request.url.path!r}"
+            # The router names the methods of one route alone, and an address may have several.
+            headers["Allow"] = ", ".join(sorted(_methods(app, request.url.path))) or headers.get("Allow", "")
         code = _CODES.get(error.status_code, "refused")
-        return refusal(error.status_code, code, str(what), error.headers)
+        return refusal(error.status_code, code, str(what), headers)
 
     async def unavailable(_: Request, error: Exception) -> Response:
         # The text may name files; it is for the log, not for whoever asks.

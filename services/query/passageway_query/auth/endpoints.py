@@ -4,6 +4,7 @@ import json
 import logging
 import time
 from collections import deque
+from typing import Any
 from urllib.parse import parse_qsl
 
 import anyio.to_thread
@@ -13,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from passageway_query.auth import metadata
 from passageway_query.auth.clients import RegistrationError
 from passageway_query.auth.server import CORS, NOT_STORED, AuthRequest, Server
+from passageway_query.openapi import form_body, json_body, problems, refusals
 from passageway_query.replies import bounded
 
 logger = logging.getLogger(__name__)
@@ -27,6 +29,33 @@ PATHS = (*metadata.PATHS, "/register", "/token", "/revoke")
 """Open to pages of any origin: they go by what a request says, never by a cookie."""
 
 
+_TOO_LARGE = refusals(413)
+_REGISTER: dict[str, Any] = {
+    "status_code": 201,
+    "responses": {
+        **problems({400: "The metadata cannot be accepted.", 429: "Too many registrations from everybody together."}),
+        **_TOO_LARGE,
+    },
+    "openapi_extra": json_body(
+        {"redirect_uris": {"type": "array", "items": {"type": "string"}}, "client_name": {"type": "string"}},
+        ("redirect_uris",),
+    ),
+}
+_CLIENT_PROBLEMS = problems({400: "What was sent does not give that.", 401: "There is no such client."})
+_TOKEN: dict[str, Any] = {
+    "responses": {**_CLIENT_PROBLEMS, **_TOO_LARGE},
+    "openapi_extra": form_body(
+        "grant_type",
+        "client_id",
+        optional=("code", "code_verifier", "redirect_uri", "refresh_token", "resource", "scope"),
+    ),
+}
+_REVOKE: dict[str, Any] = {
+    "responses": {**_CLIENT_PROBLEMS, **_TOO_LARGE},
+    "openapi_extra": form_body("token", "client_id", optional=("token_type_hint",)),
+}
+
+
 class Endpoints:
     """The routes, on one authorization server."""
 
@@ -39,10 +68,14 @@ class Endpoints:
         router = APIRouter()
         for path in metadata.PATHS:
             router.add_api_route(path, self.discovery, methods=["GET"], response_model=None)
-        for path, handler in (("/register", self.register), ("/token", self.token), ("/revoke", self.revoke)):
-            router.add_api_route(path, handler, methods=["POST"], response_model=None)
+        for path, handler, described in (
+            ("/register", self.register, _REGISTER),
+            ("/token", self.token, _TOKEN),
+            ("/revoke", self.revoke, _REVOKE),
+        ):
+            router.add_api_route(path, handler, methods=["POST"], response_model=None, **described)
         for path in PATHS:
-            router.add_api_route(path, _preflight, methods=["OPTIONS"], response_model=None)
+            router.add_api_route(path, _preflight, methods=["OPTIONS"], response_model=None, status_code=204)
         return router
 
     async def discovery(self, request: Request) -> Response:

@@ -20,6 +20,7 @@ from passageway_query.filters import updated_after_s
 from passageway_query.guard import Guard, address
 from passageway_query.health import HealthSource
 from passageway_query.metrics import Door, Outcome, QuestionLog
+from passageway_query.openapi import form_body, pages, redirect, refusals
 from passageway_query.search import Search
 from passageway_query.web.forms import FormKey, read_form
 from passageway_query.web.session import MAX_AGE_S, Cookie, Sessions
@@ -32,6 +33,60 @@ MAX_QUESTION_CHARS = 20_000
 _FILTERS = ("source", "path", "label", "updated_after")
 _SIGN_IN_AGE_S = 3600
 _THREADS = anyio.CapacityLimiter(8)
+
+
+_ON = redirect(303, "To the next page, to be fetched with a GET.")
+_BAD_FORM = refusals(400, 413)
+_HOME: dict[str, Any] = {"response_class": Response, "responses": {**pages({200: "The page."}), **_ON}}
+_SOURCES: dict[str, Any] = {
+    "response_class": Response,
+    "responses": pages({200: "The sources.", 401: "Nobody is signed in; the body is empty."}),
+}
+_ASK: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {
+        **_ON,
+        **_BAD_FORM,
+        **pages(
+            {
+                200: "The page with the answer.",
+                400: "The page again: a filter is no date.",
+                403: "The page again: it was out of date.",
+                503: "The page again: the search failed.",
+            },
+            400,
+            403,
+            503,
+        ),
+    },
+    "openapi_extra": form_body("question", "token", optional=_FILTERS),
+}
+_SIGN_IN: dict[str, Any] = {
+    "status_code": 303,
+    "response_class": Response,
+    "responses": {
+        **_ON,
+        **_BAD_FORM,
+        **pages(
+            {
+                401: "The form again: that was not the password.",
+                403: "The form again: it was out of date.",
+                429: "The form again: too many wrong passwords.",
+            },
+            403,
+        ),
+    },
+    "openapi_extra": form_body("password", "token"),
+}
+
+
+def _form_that_leads_on(*fields: str) -> dict[str, Any]:
+    return {
+        "status_code": 303,
+        "response_class": Response,
+        "responses": {**_ON, **_BAD_FORM},
+        "openapi_extra": form_body(*fields),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +119,16 @@ class Pages:
     def router(self) -> APIRouter:
         """The routes. Questions are posted, so that no address, history or access log holds them."""
         router = APIRouter()
-        for path, method, handler in (
-            ("/", "GET", self.home),
-            ("/ask", "POST", self.ask),
-            ("/sources", "GET", self.sources),
-            ("/sign-in", "GET", self.sign_in_form),
-            ("/sign-in", "POST", self.sign_in),
-            ("/sign-out", "POST", self.sign_out),
-            ("/disconnect", "POST", self.disconnect),
+        for path, method, handler, described in (
+            ("/", "GET", self.home, _HOME),
+            ("/ask", "POST", self.ask, _ASK),
+            ("/sources", "GET", self.sources, _SOURCES),
+            ("/sign-in", "GET", self.sign_in_form, _HOME),
+            ("/sign-in", "POST", self.sign_in, _SIGN_IN),
+            ("/sign-out", "POST", self.sign_out, _form_that_leads_on("token")),
+            ("/disconnect", "POST", self.disconnect, _form_that_leads_on("token", "grant")),
         ):
-            router.add_api_route(path, handler, methods=[method], response_model=None)
+            router.add_api_route(path, handler, methods=[method], response_model=None, **described)
         return router
 
     async def home(self, request: Request) -> Response:
