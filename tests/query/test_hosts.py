@@ -44,6 +44,8 @@ def test_our_own_names_and_bare_addresses_are_taken(host: str) -> None:
         "evil.example/localhost",
         "localhost:port",
         "[::1",
+        "[::1]x",
+        "[::1]x:80",
         "a b",
     ],
 )
@@ -68,6 +70,9 @@ def test_the_address_to_listen_on_is_a_name_of_ours() -> None:
         ("https://claude.ai.evil.example", False),
         ("http://localhost:6274/path", False),
         ("null", False),
+        ("http://[", False),
+        ("http://[x]:80", False),
+        ("http://localhost:port", False),
         ("file://", False),
         ("", False),
     ],

@@ -244,6 +244,17 @@ def test_what_a_source_or_a_person_writes_is_shown_and_not_run(
     assert "<b>x</b>" not in page
 
 
+@pytest.mark.parametrize(
+    "url", ["http://[", "http://[x]/", "https://a b/\n", "\x00", "mailto:a@b", "http://" + "x" * 5000]
+)
+def test_an_item_with_an_address_that_is_none_is_still_shown(
+    build: Callable[..., None], owner_of: Callable[..., httpx.Client], url: str
+) -> None:
+    build(items=[Item("a", "Rotating", url, "1", (Section(None, "Rotate the signing certificate every March."),))])
+    reply = ask(owner_of(), "When do we rotate the signing certificate?")
+    assert (reply.status_code, "every March" in reply.text) == (200, True)
+
+
 def test_an_empty_question_is_asked_back(owner: httpx.Client) -> None:
     assert "Ask something first." in ask(owner, "   ").text
 
@@ -310,7 +321,17 @@ def test_ages_are_in_words(seconds: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "", "//evil", "notes.md"]
+    "url",
+    [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "",
+        "//evil",
+        "notes.md",
+        "java\nscript:x",
+        "http:",
+    ],
 )
 def test_only_web_addresses_become_links(url: str) -> None:
     assert web_link(url) == ""

@@ -30,7 +30,15 @@ def host_name(authority: str) -> str | None:
         _ = parts.port
     except ValueError:
         return None
-    if not parts.hostname or parts.path or parts.username is not None or parts.query or parts.fragment:
+    after_brackets = parts.netloc.rpartition("]")[2] if "[" in parts.netloc else ""
+    if (
+        not parts.hostname
+        or after_brackets[:1] not in ("", ":")
+        or parts.path
+        or parts.username is not None
+        or parts.query
+        or parts.fragment
+    ):
         return None
     return parts.hostname.rstrip(".")
 
@@ -51,7 +59,10 @@ class HostRules:
         """Whether a page of that origin may send requests here: our own, a loopback one or a known client's."""
         if origin in self.origins:
             return True
-        parts = urlsplit(origin)
+        try:
+            parts = urlsplit(origin)
+        except ValueError:  # such as `http://[`, which no browser sends
+            return False
         if parts.scheme not in ("http", "https") or parts.path:
             return False
         name = host_name(parts.netloc)

@@ -47,6 +47,6 @@ def refuse_foreign_page(request: Request, public_url: str | None) -> None:
     """Nothing for a form of our own page. Raises Refusal 403 when the browser says that it is another page's."""
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     own = {request.headers.get("host", "").lower(), urlsplit(public_url or "").netloc.lower()} - {""}
-    foreign = origin is not None and urlsplit(origin).netloc.lower() not in own
+    foreign = origin is not None and origin.lower().partition("://")[2] not in own
     if foreign or site not in (None, "same-origin", "none"):
         raise Refusal(403, "foreign_origin", "forms are taken from this server's own pages only")

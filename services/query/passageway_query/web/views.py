@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from passageway.passages import trail
 from passageway_query.answer import Answer, Candidate, SilenceReason
@@ -175,7 +174,7 @@ def answer_view(answer: Answer) -> AnswerView:
 
 def web_link(url: str) -> str:
     """The address when a browser may follow it, else nothing: a source could hold `javascript:` links."""
-    return url if urlsplit(url).scheme in ("http", "https") else ""
+    return url if url.lower().startswith(("http://", "https://")) else ""
 
 
 def _candidate(candidate: Candidate) -> CandidateView:
