@@ -2,13 +2,14 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
+from passageway.embed_turns import Abandoned, Turns
 from passageway.embedder import DEFAULT_MIN_SIMILARITY, EmbedderInfo, Kind, Vectors
 from passageway.embedder_messages import (
     PROTOCOL_VERSION,
@@ -33,6 +34,12 @@ _NUMBER_BYTES = 32
 
 _GRACE_S = 1.0
 """For a program that gives back a GPU when its input ends."""
+
+_PROOF = "Is anybody there?"
+"""Embedded after a failed request to tell whether that was the text's fault or the program still does not work."""
+
+_LONGEST_DISPROOF_S = 5.0
+"""How long a failed proof counts at the most, else as long as it took: all who wait for a turn ask for one."""
 
 _Reply = TypeVar("_Reply")
 
@@ -62,24 +69,43 @@ class CommandEmbedder:
         self._batch_size = batch_size
         self._timeout_s = timeout_s
         self._min_similarity = min_similarity
-        self._turns = _Turns()
+        self._turns = Turns()
         self._program: Program | None = None
         self._identified = False
         self._info: EmbedderInfo | None = None
+        self._failed = False
+        self._disproof = _Disproof("", 0.0)
         self._closed = threading.Event()
 
     def info(self) -> EmbedderInfo:
-        """The model, asked for once. Raises EmbedderError until the program has answered."""
-        if self._info is not None:
-            return self._info
-        with self._turns.take("query"):
-            return self._surviving_death(_Call(), lambda program, info: info)
+        """The model of a program that works, as far as its last answers tell. Raises EmbedderError when it does not.
 
-    def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Unit vectors, one row a text, float32 (len(texts), dimension). Raises EmbedderError."""
+        A program that has ended is started again. After a failed request a short text is embedded first.
+        """
+        if (known := self._well_known()) is not None:
+            return known
+        with self._turns.take("query"):
+            started_s = time.monotonic()
+            if self._failed and started_s < self._disproof.counts_until_s:
+                raise EmbedderError(self._disproof.message)
+            try:
+                return self._surviving_death(_Call(), self._proved)
+            except EmbedderError as error:
+                now_s = time.monotonic()
+                self._disproof = _Disproof(str(error), now_s + min(now_s - started_s, _LONGEST_DISPROOF_S))
+                raise
+
+    def embed(self, texts: Sequence[str], kind: Kind, *, gone: threading.Event | None = None) -> Vectors:
+        """Unit vectors, one row a text, float32 (len(texts), dimension). Raises EmbedderError.
+
+        `gone` is set by whoever called when nobody waits for the rest any more: what has not begun is left out then.
+        """
         call = _Call()
         starts = range(0, len(texts), self._batch_size)
-        batches = [self._embed_batch(texts[start : start + self._batch_size], kind, call) for start in starts]
+        try:
+            batches = [self._embed_batch(texts[start : start + self._batch_size], kind, call, gone) for start in starts]
+        except Abandoned:
+            raise EmbedderError(f"{self._owner}: nobody waits for the vectors any more") from None
         return np.concatenate(batches) if batches else np.empty((0, self.info().dimension), np.float32)
 
     def close(self) -> None:
@@ -91,15 +117,33 @@ class CommandEmbedder:
         with self._turns.take("query"):
             self._stop(_GRACE_S)
 
-    def _embed_batch(self, texts: Sequence[str], kind: Kind, call: "_Call") -> Vectors:
+    def _well_known(self) -> EmbedderInfo | None:
+        """The model while nothing speaks against its program, which is at work or waits for the next request."""
+        program = self._program
+        running = program is not None and program.is_running()
+        well = self._identified and not self._failed and (self._turns.taken or running)
+        return self._info if well else None
+
+    def _proved(self, program: Program, info: EmbedderInfo) -> EmbedderInfo:
+        if self._failed:
+            self._vectors(program, info, [_PROOF], "query")
+            self._failed = False
+        return info
+
+    def _embed_batch(self, texts: Sequence[str], kind: Kind, call: "_Call", gone: threading.Event | None) -> Vectors:
+        with self._turns.take(kind, gone):
+            try:
+                vectors = self._surviving_death(call, lambda program, info: self._vectors(program, info, texts, kind))
+            except EmbedderError:
+                self._failed = True
+                raise
+            self._failed = False
+            return vectors
+
+    def _vectors(self, program: Program, info: EmbedderInfo, texts: Sequence[str], kind: Kind) -> Vectors:
+        max_bytes = _REPLY_BYTES + len(texts) * info.dimension * _NUMBER_BYTES
         request = embed_request(texts, kind)
-
-        def ask(program: Program, info: EmbedderInfo) -> Vectors:
-            max_bytes = _REPLY_BYTES + len(texts) * info.dimension * _NUMBER_BYTES
-            return self._ask(program, request, max_bytes, lambda line: parse_vectors(line, len(texts), info.dimension))
-
-        with self._turns.take(kind):
-            return self._surviving_death(call, ask)
+        return self._ask(program, request, max_bytes, lambda line: parse_vectors(line, len(texts), info.dimension))
 
     def _surviving_death(self, call: "_Call", ask: Callable[[Program, EmbedderInfo], _Reply]) -> _Reply:
         """The answer of a running program, which is started again at most once in a call. Needs the turn."""
@@ -128,7 +172,6 @@ class CommandEmbedder:
                 owner=self._owner,
                 failure=EmbedderError,
             )
-            self._identified = False
             if self._closed.is_set():  # meanwhile, when `close` saw no program to kill
                 self._program.kill()
         return self._program
@@ -172,6 +215,8 @@ class CommandEmbedder:
         except FailedRequest as error:
             raise program.error(str(error)) from None
         except WrongReply as error:
+            if program.cut_off:  # half a line is what a program leaves that dies while it answers
+                raise _Died(program.message(program.ending())) from None
             self._stop()
             raise program.error(f"{error}; it was stopped") from None
         except EmbedderError:
@@ -188,11 +233,19 @@ class CommandEmbedder:
     def _stop(self, grace_s: float = 0.0) -> None:
         if self._program is not None:
             self._program.close(grace_s)
-            self._program = None
+            self._program, self._identified = None, False
 
 
 class _Died(Exception):
     """The program is gone; the message says how, with the owner and without secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Disproof:
+    """That the program did not work when it was last tried; `counts_until_s` is of `time.monotonic()`."""
+
+    message: str
+    counts_until_s: float
 
 
 @dataclass(slots=True)
@@ -200,27 +253,3 @@ class _Call:
     """One call of `info` or `embed`, of however many requests."""
 
     may_restart: bool = True
-
-
-class _Turns:
-    """A lock under which a waiting question goes before waiting passages."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._waiting_questions = 0
-        self.taken = False
-
-    @contextmanager
-    def take(self, kind: Kind) -> Iterator[None]:
-        question = kind == "query"
-        with self._changed:
-            self._waiting_questions += question
-            self._changed.wait_for(lambda: not self.taken and (question or not self._waiting_questions))
-            self._waiting_questions -= question
-            self.taken = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self.taken = False
-                self._changed.notify_all()

@@ -77,6 +77,7 @@ class Program:
         self._incoming = bytearray()
         self._input_ends = False
         self._output_ended = False
+        self._cut_off = False
         self._group_ended = False
         self._received_bytes = 0
         self._process = self._start(command, program_environment(env, secrets, protocol))
@@ -129,6 +130,11 @@ class Program:
         """Whether stdout has been read to its end."""
         return self._output_ended
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether the line that was read last had no end, because the output ended in it."""
+        return self._cut_off
+
     def read_line(self, deadline: Deadline, max_bytes: int) -> bytes | None:
         """The next line of stdout without its end, or None when there is no more.
 
@@ -152,6 +158,10 @@ class Program:
             raise self._late(deadline) from None
         self._end_group()
         return status
+
+    def is_running(self) -> bool:
+        """Whether the program itself is there; any thread may ask."""
+        return self._process.poll() is None
 
     def has_ended(self) -> bool:
         """Whether the program itself is gone. Children it left behind are ended then."""
@@ -201,7 +211,8 @@ class Program:
         return self.error(f"took longer than {deadline.timeout_s:g} s and was killed; `timeout` is the limit")
 
     def _take(self, end: int) -> bytes:
-        line = bytes(self._incoming if end < 0 else self._incoming[:end])
+        self._cut_off = end < 0
+        line = bytes(self._incoming if self._cut_off else self._incoming[:end])
         del self._incoming[: len(line) + 1]
         return line
 

@@ -1,20 +1,29 @@
 """The embed service over other embedders than a loaded model: a program, one that is still loading, one that failed."""
 
+import http.client
+import json
+import os
+import signal
+import socket
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+import uvicorn
 
 from passageway.embed_command import CommandEmbedder
 from passageway.embedder import Embedder, EmbedderInfo, Kind, Vectors
 from passageway.errors import EmbedderError
 from passageway_embed.app import create_app
 
+Eventually = Callable[[Callable[[], bool]], None]
+
+FAKE = [sys.executable, "-m", "passageway.testing.fake_embedder"]
 PROGRAM = Path(__file__).parents[2] / "docs" / "examples" / "letters_embedder.py"
 
 
@@ -99,3 +108,80 @@ async def test_a_model_that_cannot_be_loaded_is_said_in_its_own_words() -> None:
 
     assert (health.status_code, health.json()) == (503, {"status": "error", "error": "the disk is full"})
     assert (answer.status_code, answer.json()) == (503, {"error": "the disk is full"})
+
+
+# Its number is in its name; while the file named in GONE is there, it ends as soon as it starts.
+MORTAL = """
+import json, os, sys
+from pathlib import Path
+if Path(os.environ["GONE"]).exists():
+    sys.exit("no memory left")
+for line in sys.stdin:
+    reply = {"name": f"model {os.getpid()}", "dim": 1} if "info" in line else {"vectors": [[1]]}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+@pytest.mark.anyio
+async def test_health_tells_of_a_program_that_died_after_it_was_well(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    env = {"GONE": str(gone)}
+    command = [sys.executable, "-c", MORTAL]
+    with closing(CommandEmbedder("mortal", command, env=env, min_similarity=0.5)) as embedder:
+        async with asking(embedder) as client:
+            well = (await client.get("/health")).json()
+            gone.touch()
+            os.kill(int(well["name"].split()[1]), signal.SIGKILL)
+            health = await client.get("/health")
+            while health.status_code == 200 or health.json()["status"] == "loading":
+                health = await client.get("/health")
+            info = await client.get("/info")
+
+    assert well["status"] == "ok"
+    assert (health.status_code, health.json()["status"]) == (503, "error")
+    assert "no memory left" in health.json()["error"] and "no memory left" in info.json()["error"]
+
+
+@pytest.mark.anyio
+async def test_health_keeps_the_reason_while_the_next_try_takes_its_time(tmp_path: Path) -> None:
+    env = {"FAKE_LOG": str(tmp_path / "log"), "FAKE_MISBEHAVE": "error", "FAKE_DELAY": "2"}
+    with closing(CommandEmbedder("slow", FAKE, env=env, min_similarity=0.5)) as embedder:
+        async with asking(embedder) as client:
+            answer = await client.post("/embed", json={"kind": "query", "texts": ["tea"]})
+            health = await client.get("/health")
+
+    assert "refused the key" in answer.json()["error"]
+    assert (health.status_code, health.json()["status"]) == (503, "error")
+    assert "refused the key" in health.json()["error"]
+
+
+@contextmanager
+def served(embedder: Embedder) -> Iterator[int]:
+    """The service over a socket, whose other end may be closed; its port."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(embedder), log_level="warning", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def test_a_program_works_no_further_for_a_caller_that_left(tmp_path: Path, eventually: Eventually) -> None:
+    log = tmp_path / "log"
+    env = {"FAKE_LOG": str(log), "FAKE_DELAY": "0.05"}
+    with closing(CommandEmbedder("slow", FAKE, env=env, batch_size=1, min_similarity=0.5)) as embedder:
+        embedder.info()
+        with served(embedder) as port:
+            caller = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            body = json.dumps({"kind": "passage", "texts": [f"passage {n}" for n in range(200)]})
+            caller.request("POST", "/embed", body, {"Content-Type": "application/json"})
+            eventually(lambda: "embed passage" in log.read_text(encoding="utf-8"))
+            caller.close()
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
+                eventually(lambda: client.get("/info").json()["waiting"]["passages"] == 0)
+                assert client.post("/embed", json={"kind": "passage", "texts": ["tea"]}).status_code == 200
+
+    assert log.read_text(encoding="utf-8").count("embed passage") < 200

@@ -70,6 +70,14 @@ def test_a_program_found_dead_is_started_again(fake: Make, log_path: Path) -> No
 
 
 @pytest.mark.rule("E10")
+def test_half_a_reply_is_the_end_of_a_program_that_died_over_it(fake: Make, log_path: Path) -> None:
+    assert len(fake(FAKE_MISBEHAVE="die-mid-reply", FAKE_ONCE="1").embed(TEXTS, "passage")) == 2
+    assert starts(log_path) == 2
+    with pytest.raises(EmbedderError, match="'fake': ended with exit status 4: out of luck"):
+        fake(FAKE_MISBEHAVE="die-mid-reply").embed(TEXTS, "passage")
+
+
+@pytest.mark.rule("E10")
 def test_one_call_restarts_once_however_many_batches_it_has(fake: Make, log_path: Path) -> None:
     with pytest.raises(EmbedderError, match="exit status 4"):
         fake(FAKE_MISBEHAVE="die", batch_size=1).embed(TEXTS, "passage")

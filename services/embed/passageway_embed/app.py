@@ -8,8 +8,10 @@ headers `X-Rows`, `X-Dimension` and `X-Model` (percent-encoded) say what they ar
 
 import asyncio
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any, Protocol, TypeVar, runtime_checkable
 from urllib.parse import quote
 
@@ -21,6 +23,7 @@ from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from passageway.embed_command import CommandEmbedder
 from passageway.embedder import Embedder, EmbedderInfo, Kind, Vectors
 from passageway.errors import EmbedderError
 from passageway_embed.engine import MAX_PASSAGES, MAX_QUESTIONS, Engine
@@ -88,6 +91,7 @@ class _Service:
         self._embedder = embedder
         self._room = _Room()
         self._finished = None if isinstance(embedder, Deferred) else embedder
+        self._problem: str | None = None
         # A thread for each kind of call, so that slow passages of a program leave room for questions.
         self._limits: dict[Kind, anyio.CapacityLimiter] = {
             "query": anyio.CapacityLimiter(16),
@@ -97,16 +101,16 @@ class _Service:
     async def health(self, _request: Request) -> Response:
         with anyio.move_on_after(_LOADING_S):
             try:
-                embedder = await self._ready()
-                info = await _info(embedder)
+                _, info = await self._model()
             except EmbedderError as error:
                 return _json({"status": "error", "error": str(error)}, 503)
             return _json({"status": "ok", "name": info.name, "dimension": info.dimension})
-        return _json({"status": "loading"}, 503)
+        if self._problem is None:
+            return _json({"status": "loading"}, 503)
+        return _json({"status": "error", "error": self._problem}, 503)
 
     async def info(self, _request: Request) -> Response:
-        embedder = await self._ready()
-        info = await _info(embedder)
+        embedder, info = await self._model()
         waiting = {"questions": self._room.taken["query"], "passages": self._room.taken["passage"]}
         values = {"name": info.name, "dimension": info.dimension, "min_similarity": info.min_similarity}
         provider = embedder.provider if isinstance(embedder, Engine) else None
@@ -121,9 +125,9 @@ class _Service:
         return answer
 
     async def _answer(self, asked: EmbedRequest) -> Response:
-        embedder = await self._ready()
-        info = await _info(embedder)
-        vectors = await self._vectors(embedder, asked.texts, asked.kind)
+        embedder, info = await self._model()
+        with self._noted():
+            vectors = await self._vectors(embedder, asked.texts, asked.kind)
         rows, dimension = vectors.shape
         headers = {"X-Rows": str(rows), "X-Dimension": str(dimension), "X-Model": quote(info.name)}
         return Response(np.ascontiguousarray(vectors, "<f4").tobytes(), 200, headers, "application/octet-stream")
@@ -132,7 +136,28 @@ class _Service:
         if isinstance(embedder, Engine):
             # Never blocks: all requests together have as much room as the engine. Cancelled, it leaves the queue there.
             return await asyncio.wrap_future(embedder.submit(texts, kind))
+        if isinstance(embedder, CommandEmbedder):
+            gone = threading.Event()
+            try:
+                return await _in_thread(partial(embedder.embed, texts, kind, gone=gone), limiter=self._limits[kind])
+            finally:
+                gone.set()
         return await _in_thread(embedder.embed, texts, kind, limiter=self._limits[kind])
+
+    async def _model(self) -> tuple[Embedder, EmbedderInfo]:
+        with self._noted():
+            embedder = await self._ready()
+            return embedder, await _info(embedder)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Remember the last error, until something works, for when the next one keeps a health check waiting."""
+        try:
+            yield
+        except EmbedderError as error:
+            self._problem = str(error)
+            raise
+        self._problem = None
 
     async def _ready(self) -> Embedder:
         if self._finished is None:

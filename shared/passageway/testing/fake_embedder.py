@@ -87,6 +87,12 @@ def _die(request: _Message, reply: _Message) -> NoReturn:
     sys.exit(4)
 
 
+def _die_mid_reply(request: _Message, reply: _Message) -> NoReturn:
+    sys.stdout.write(json.dumps(reply)[:-20])
+    sys.stdout.flush()
+    _die(request, reply)
+
+
 def _hang(request: _Message, reply: _Message) -> NoReturn:
     child = subprocess.Popen([sys.executable, "-S", "-c", f"import time; time.sleep({_HOUR_S})"])
     print(f"child {child.pid}", file=sys.stderr, flush=True)
@@ -148,6 +154,7 @@ def _with_error(text: object) -> Callable[[_Message, _Message], _Message]:
 
 MISBEHAVIOURS: Mapping[str, Callable[[_Message, _Message], _Message]] = {
     "die": _on("embed", _die),
+    "die-mid-reply": _on("embed", _die_mid_reply),
     "die-at-info": _on("info", _die),
     "hang": _on("embed", _hang),
     "hang-at-info": _on("info", _hang),
