@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from passageway.embedder import EmbedderInfo
+from passageway.errors import EmbedderError
 from passageway.index.state import SourceState
 from passageway.settings import Settings
 from passageway_query.health import HealthSource, health_text
@@ -190,6 +191,21 @@ def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_th
     assert len(asked) == 2
     release.set()
     until(lambda: check.health().state == "ok")
+
+
+def test_a_model_that_failed_and_now_hangs_keeps_its_reason() -> None:
+    release, asked = threading.Event(), []
+
+    def fail_then_hang() -> EmbedderInfo:
+        asked.append(None)
+        if len(asked) > 1:
+            release.wait(20)
+        raise EmbedderError("the key was refused")
+
+    check = ModelCheck(fail_then_hang, wait_s=0.05)
+    until(lambda: check.health().error == "the key was refused")
+    assert check.health().error == "the model did not answer within 0.05 s; before that: the key was refused"
+    release.set()
 
 
 def test_vectors_of_another_model_are_flagged(client: httpx.Client, embedder: Any) -> None:

@@ -30,7 +30,8 @@ class ModelCheck:
             answered = self._answered
         if answered.wait(self._wait_s) or self._health.state == "loading":
             return self._health
-        return EmbedderHealth(state="failing", error=f"the model did not answer within {self._wait_s:g} s")
+        before = f"; before that: {self._health.error}" if self._health.error else ""
+        return EmbedderHealth(state="failing", error=f"the model did not answer within {self._wait_s:g} s{before}")
 
     def _run(self, answered: threading.Event) -> None:
         health = EmbedderHealth(state="failing", error="the model could not be asked")
