@@ -11,6 +11,7 @@ exec 2>/dev/null
 MAX_PROMPT_CHARS=20000
 MAX_CONTEXT_CHARS=9500 # Claude Code puts what is over 10,000 into a file
 MAX_REPLY_BYTES=1000000
+MAX_WAIT_S=1.3 # the server answers within 1
 
 # Ends without output and without an error, which would reject the prompt.
 give_up() { exit 0; }
@@ -53,73 +54,82 @@ old_config_file() {
     done
 }
 
-# Claude Code's input on stdin to the request's body on stdout.
-request_body() {
+# Stdin is the configuration files in order, then Claude Code's input, with a record separator after each file: JSON
+# holds that character only escaped. Stdout is the request's body in one line, then two lines for each file, curl's
+# address and its header with the password, which thereby is in no process table; two empty ones for a file that is none.
+# One program reads it all, because starting one costs more than the rest of this script.
+requests() {
     if [ "$json" = jq ]; then
-        jq -c --argjson most "$MAX_PROMPT_CHARS" \
-            '{prompt: (.prompt | strings | .[:$most]), session_id: (.session_id // ""), cwd: (.cwd // "")}'
+        jq -Rrs --argjson most "$MAX_PROMPT_CHARS" --argjson files "$1" '
+            def of_file: fromjson
+                | select((.url | type == "string" and test("^https?://[^\\s\"\\\\]+$")) and (.token | type == "string"))
+                | select(.token | test("[[:cntrl:]]") | not)
+                | ["url = \"\(.url | sub("/+$"; ""))/recall\"",
+                   "header = \"Authorization: Bearer \(.token | gsub("(?<c>[\\\\\"])"; "\\\(.c)"))\""];
+            split("\u001e") | .[:$files] as $configs | .[$files:] | join("\u001e") | fromjson
+            | {prompt: (.prompt | strings | .[:$most]), session_id: (.session_id // ""), cwd: (.cwd // "")}
+            | tojson, ($configs[] | ((try of_file catch null) // ["", ""])[])'
     else
-        python3 -c 'import json, sys
-said = json.load(sys.stdin.buffer)
+        python3 -c 'import json, re, sys
+most, files = map(int, sys.argv[1:])
+*configs, said = sys.stdin.buffer.read().split(b"\x1e", files)
+said = json.loads(said)
 if not isinstance(said["prompt"], str):
     sys.exit(1)
 sent = {name: said.get(name) or "" for name in ("session_id", "cwd")}
-print(json.dumps({"prompt": said["prompt"][: int(sys.argv[1])], **sent}))' "$MAX_PROMPT_CHARS"
+lines = [json.dumps({"prompt": said["prompt"][:most], **sent})]
+for config in configs:
+    try:
+        config = json.loads(config)
+        url, token = config["url"], config["token"]
+        good = re.fullmatch(r"https?://[^\s\"\\]+", url) and not re.search(r"[\x00-\x1f\x7f]", token)
+    except (ValueError, KeyError, TypeError):
+        good = False
+    if good:
+        token = re.sub(r"([\\\"])", r"\\\1", token)
+        lines += [f"url = \"{url.rstrip(chr(47))}/recall\"", f"header = \"Authorization: Bearer {token}\""]
+    else:
+        lines += ["", ""]
+sys.stdout.buffer.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))' \
+            "$MAX_PROMPT_CHARS" "$1"
     fi
 }
 
-# A configuration file on stdin to curl's own: the address and the password, which thereby is in no process table.
-curl_config() {
-    if [ "$json" = jq ]; then
-        jq -r 'select((.url | type == "string" and test("^https?://[^\\s\"\\\\]+$")) and (.token | type == "string"))
-            | select(.token | test("[[:cntrl:]]") | not)
-            | "url = \"\(.url | sub("/+$"; ""))/recall\"",
-              "header = \"Authorization: Bearer \(.token | gsub("(?<c>[\\\\\"])"; "\\\(.c)"))\""'
-    else
-        python3 -c 'import json, re, sys
-said = json.load(sys.stdin.buffer)
-url, token = said["url"], said["token"]
-if not re.fullmatch(r"https?://[^\s\"\\]+", url) or re.search(r"[\x00-\x1f\x7f]", token):
-    sys.exit(1)
-token = re.sub(r"([\\\"])", r"\\\1", token)
-sys.stdout.reconfigure(encoding="utf-8")
-print(f"url = \"{url.rstrip(chr(47))}/recall\"")
-print(f"header = \"Authorization: Bearer {token}\"")'
-    fi
-}
-
-# The replies, as arguments, to what Claude Code reads; nothing when none has a context.
+# The replies on stdin, a record separator after each, to what Claude Code reads; nothing when none has a context.
 hook_output() {
     if [ "$json" = jq ]; then
-        local reply
-        for reply in "$@"; do jq -c 'objects | .context | strings | select(. != "")' <"$reply" | head -n 1; done |
-            jq -cs --argjson most "$MAX_CONTEXT_CHARS" '
-                reduce .[] as $c (""; (if . == "" then $c else . + "\n\n" + $c end) as $all
-                    | if ($all | length) > $most then . else $all end)
-                | select(. != "")
-                | {hookSpecificOutput: {hookEventName: "UserPromptSubmit", additionalContext: .}}'
+        jq -Rcs --argjson most "$MAX_CONTEXT_CHARS" '
+            reduce (split("\u001e")[] | fromjson? | objects | .context | strings) as $c ("";
+                (if . == "" then $c else . + "\n\n" + $c end) as $all
+                | if ($all | length) > $most then . else $all end)
+            | select(. != "")
+            | {hookSpecificOutput: {hookEventName: "UserPromptSubmit", additionalContext: .}}'
     else
         python3 -c 'import json, sys
 most, context = int(sys.argv[1]), ""
-for path in sys.argv[2:]:
+for reply in sys.stdin.buffer.read().split(b"\x1e"):
     try:
-        with open(path, encoding="utf-8") as reply:
-            more = json.load(reply)["context"]
-    except (OSError, ValueError, KeyError, TypeError):
+        more = json.loads(reply)["context"]
+    except (ValueError, KeyError, TypeError):
         continue
     if isinstance(more, str) and more and len(context) + len(more) + 2 <= most:
         context = f"{context}\n\n{more}" if context else more
 if context:
     specific = {"hookEventName": "UserPromptSubmit", "additionalContext": context}
-    print(json.dumps({"hookSpecificOutput": specific}))' "$MAX_CONTEXT_CHARS" "$@"
+    print(json.dumps({"hookSpecificOutput": specific}))' "$MAX_CONTEXT_CHARS"
     fi
 }
 
-# Asks the instance of one configuration file; its answer, when it is one, is in reply-NUMBER.
+# Prints files, a record separator after each.
+joined() {
+    local file
+    for file in "$@"; do printf '%s\036' "$(<"$file")"; done
+}
+
+# Asks one instance, by its number; its answer, when it is one, is in reply-NUMBER.
 ask() {
-    curl_config <"$2" >"$work/curl-$1" && [ -s "$work/curl-$1" ] || return
-    # -q: no ~/.curlrc. A proxy for the world is none for this machine.
-    curl -q --config "$work/curl-$1" --silent --fail --proto '=http,https' --max-time 1.5 --connect-timeout 1 \
+    # -q: no ~/.curlrc. A proxy for the world is none for this machine. What is left of 1.5 s is for the rest of this.
+    curl -q --config "$work/curl-$1" --silent --fail --proto '=http,https' --max-time "$MAX_WAIT_S" --connect-timeout 1 \
         --noproxy "localhost,127.0.0.1,::1,${NO_PROXY:-${no_proxy:-}}" --max-filesize "$MAX_REPLY_BYTES" \
         --header 'Content-Type: application/json' --data-binary "@$work/body" --output "$work/reply-$1" ||
         rm -f "$work/reply-$1"
@@ -128,19 +138,27 @@ ask() {
 config_files >"$work/configs"
 [ -s "$work/configs" ] || old_config_file >"$work/configs"
 [ -s "$work/configs" ] || give_up
-request_body >"$work/body" && [ -s "$work/body" ] || give_up
+files=()
+while IFS= read -r file; do files+=("$file"); done <"$work/configs"
+{ joined "${files[@]}"; cat; } | requests "${#files[@]}" >"$work/requests"
 
 count=0
-while IFS= read -r file; do
-    count=$((count + 1))
-    ask "$count" "$file" </dev/null &
-done <"$work/configs"
+{
+    IFS= read -r body || give_up
+    printf '%s' "$body" >"$work/body"
+    while IFS= read -r url && IFS= read -r header; do
+        [ -n "$url" ] || continue
+        count=$((count + 1))
+        printf '%s\n%s\n' "$url" "$header" >"$work/curl-$count"
+        ask "$count" </dev/null &
+    done
+} <"$work/requests"
 wait
 
 replies=()
-for number in $(seq 1 "$count"); do
+for ((number = 1; number <= count; number++)); do
     [ -s "$work/reply-$number" ] && replies+=("$work/reply-$number")
 done
 [ "${#replies[@]}" -gt 0 ] || give_up
-hook_output "${replies[@]}" >"$work/output" && cat "$work/output"
+joined "${replies[@]}" | hook_output >"$work/output" && cat "$work/output"
 exit 0

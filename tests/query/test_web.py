@@ -299,6 +299,23 @@ def test_the_sources_alone_can_be_fetched_by_the_page(owner: httpx.Client) -> No
     assert "notes" in part.text
 
 
+def test_the_last_measurements_are_shown_to_who_is_signed_in_and_run_nothing(
+    data_dir: Path, build: Callable[..., None], owner_of: Callable[..., httpx.Client]
+) -> None:
+    build()
+    owner = owner_of()
+    assert owner.get("/measurements").status_code == 404
+    assert "Retrieval quality" not in owner.get("/").text
+    (data_dir / "measurements").mkdir()
+    (data_dir / "measurements" / "report.html").write_text("<!doctype html><h1>Ä</h1>", encoding="utf-8")
+    shown = owner.get("/measurements")
+    assert (shown.status_code, shown.text) == (200, "<!doctype html><h1>Ä</h1>")
+    assert "sandbox" in shown.headers["content-security-policy"]
+    assert 'href="/measurements">Retrieval quality</a>, measured just now' in owner.get("/").text
+    owner.cookies.clear()
+    assert owner.get("/measurements").headers["location"] == "/sign-in"
+
+
 def test_a_session_ends_after_twelve_hours_and_old_ones_make_room() -> None:
     now = [0.0]
     sessions = Sessions(clock=lambda: now[0])
@@ -314,7 +331,14 @@ def test_a_session_ends_after_twelve_hours_and_old_ones_make_room() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "just now"), (59, "just now"), (60, "1 minute ago"), (7300, "2 hours ago"), (86_400 * 3, "3 days ago")],
+    [
+        (0, "just now"),
+        (59, "just now"),
+        (60, "1 minute ago"),
+        (7300, "2 hours ago"),
+        (86_400 * 3, "3 days ago"),
+        (-90, "just now"),
+    ],
 )
 def test_ages_are_in_words(seconds: int, words: str) -> None:
     assert ago(seconds) == words

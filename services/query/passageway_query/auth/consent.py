@@ -63,6 +63,9 @@ _LOGIN: dict[str, Any] = {
 }
 
 
+_AGAIN = "Start again from the app. If that does not help, remove the connection there and add it anew."
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a client asked for, as it went into the form and came back out of it."""
@@ -117,7 +120,8 @@ class Consent:
         uri = getattr(error, "redirect_uri", None)
         if uri and is_known(uri):
             return self._back(uri, error=error.error, error_description=error.description or None, state=state)
-        return self._problem("This sign-in request is not valid", f"{error.error}: {error.description or ''}", 400)
+        said = (error.description or error.error.replace("_", " ")).rstrip(".")
+        return self._problem("This sign-in request is not valid", f"{said} ({error.error}).", 400)
 
     async def login(self, request: Request) -> Response:
         """A code for the client once the person gave the password, or the client's answer to a no."""
@@ -125,9 +129,11 @@ class Consent:
         sealed = form.get("request", "")
         record = self._seal.open(sealed)
         if record is None or record.pop("expires") < time.time():
-            return self._problem("This sign-in has expired", "Start it again from the app.", 400)
+            return self._problem(
+                "This sign-in has expired", "Too much time went by, or the server's data was replaced.", 400
+            )
         if not self._key.matches(form.get("token", ""), self._bound(request, sealed)):
-            return self._problem("This form was not sent by this browser", "Allow cookies and start again.", 403)
+            return self._problem("This form was not sent by this browser", "Allow cookies for this address.", 403)
         asked = Asked(**record)
         if form.get("action") != "allow":
             return self._back(asked.redirect_uri, error="access_denied", state=asked.state)
@@ -173,7 +179,7 @@ class Consent:
         return page
 
     def _problem(self, title: str, text: str, status: int) -> Response:
-        return html("problem.html", {**self._about(), "title": title, "text": text}, status)
+        return html("problem.html", {**self._about(), "title": title, "text": text, "hint": _AGAIN}, status)
 
     def _about(self) -> dict[str, Any]:
         return {"version": self._settings.version, "instance": self._settings.instance}

@@ -24,8 +24,8 @@ from passageway_query.openapi import form_body, pages, redirect, refusals
 from passageway_query.search import Search
 from passageway_query.web.forms import FormKey, read_form
 from passageway_query.web.session import MAX_AGE_S, Cookie, Sessions
-from passageway_query.web.templating import FOLDER, HEADERS, html, see_other
-from passageway_query.web.views import STATUS_WORDS, AnswerView, AppView, answer_view, app_view, source_views
+from passageway_query.web.templating import FOLDER, HEADERS, REPORT_HEADERS, html, see_other
+from passageway_query.web.views import STATUS_WORDS, AnswerView, AppView, ago, answer_view, app_view, source_views
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,10 @@ _HOME: dict[str, Any] = {"response_class": Response, "responses": {**pages({200:
 _SOURCES: dict[str, Any] = {
     "response_class": Response,
     "responses": pages({200: "The sources.", 401: "Nobody is signed in; the body is empty."}),
+}
+_MEASUREMENTS: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {**pages({200: "The report.", 404: "Nothing was measured yet."}), **_ON},
 }
 _ASK: dict[str, Any] = {
     "response_class": Response,
@@ -115,6 +119,7 @@ class Pages:
         self._key = FormKey()
         self._session_cookie = Cookie("session", parts.settings)
         self._visit_cookie = Cookie("visit", parts.settings)
+        self._report_file = parts.settings.data_dir / "measurements" / "report.html"
 
     def router(self) -> APIRouter:
         """The routes. Questions are posted, so that no address, history or access log holds them."""
@@ -123,6 +128,7 @@ class Pages:
             ("/", "GET", self.home, _HOME),
             ("/ask", "POST", self.ask, _ASK),
             ("/sources", "GET", self.sources, _SOURCES),
+            ("/measurements", "GET", self.measurements, _MEASUREMENTS),
             ("/sign-in", "GET", self.sign_in_form, _HOME),
             ("/sign-in", "POST", self.sign_in, _SIGN_IN),
             ("/sign-out", "POST", self.sign_out, _form_that_leads_on("token")),
@@ -142,6 +148,19 @@ class Pages:
         if not self._signed_in(request):
             return HTMLResponse("", 401, headers=HEADERS)
         return html("sources.html", await self._report())
+
+    async def measurements(self, request: Request) -> Response:
+        """The report of the last measurement, which `passageway eval` left in the data folder."""
+        if not self._signed_in(request):
+            return see_other("/sign-in")
+        try:
+            report = await anyio.to_thread.run_sync(self._report_file.read_bytes, limiter=_THREADS)
+        except OSError:
+            text = f"passageway eval CASES --out {self._report_file.parent} writes them."
+            return html(
+                "problem.html", {**self._about(), "title": "No measurements yet", "text": text, "hint": ""}, 404
+            )
+        return HTMLResponse(report, headers=REPORT_HEADERS)
 
     async def ask(self, request: Request) -> Response:
         """The page with an answer and why it came out so."""
@@ -237,6 +256,7 @@ class Pages:
             "token": self._key.token(self._session_cookie.read(request)),
             "answer": answer,
             "apps": await self._apps(),
+            "measured": await anyio.to_thread.run_sync(self._measured, limiter=_THREADS),
             "problem": problem,
             "form": {"question": "", **dict.fromkeys(_FILTERS, ""), **(form or {})},
             "mcp_url": f"{self._parts.settings.base_url or str(request.base_url).rstrip('/')}/mcp",
@@ -249,6 +269,13 @@ class Pages:
             return None
         grants = await anyio.to_thread.run_sync(self._parts.login.store.grants, limiter=_THREADS)
         return [app_view(grant, time.time()) for grant in grants]
+
+    def _measured(self) -> str | None:
+        """How long ago quality was measured; None when it never was."""
+        try:
+            return ago(int(time.time() - self._report_file.stat().st_mtime))
+        except OSError:
+            return None
 
     async def _report(self) -> dict[str, Any]:
         health = await anyio.to_thread.run_sync(lambda: self._parts.health.report(errors=True), limiter=_THREADS)

@@ -25,6 +25,11 @@ HEADERS = {
 }
 # Chromium holds `form-action` against every address a form's answer redirects to, and consent ends at the client's.
 CONSENT_HEADERS = {**HEADERS, "Content-Security-Policy": _POLICY}
+# The report of a measurement brings its own styles, and is shown as if it came from another site.
+REPORT_HEADERS = {
+    **HEADERS,
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox",
+}
 
 _TEMPLATES = Environment(
     loader=FileSystemLoader(FOLDER / "templates", encoding="utf-8"),

@@ -8,7 +8,7 @@ from passageway_query.answer import Answer, Candidate, SilenceReason
 from passageway_query.auth.addresses import shown_target
 from passageway_query.auth.store import Grant
 from passageway_query.render import SUGGESTIONS, passage, place, recall_result
-from passageway_query.wire import Health, Passage, RelatedItem, SourceHealth
+from passageway_query.wire import Health, Passage, SourceHealth
 
 STATUS_WORDS = {
     "ok": "Everything is up to date.",
@@ -51,6 +51,14 @@ class PassageView:
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedView:
+    """An item that a passage's item links to; `link` as above."""
+
+    title: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateView:
     """One row of the table that explains an answer."""
 
@@ -70,7 +78,7 @@ class AnswerView:
     """An answer with why it came out so."""
 
     passages: tuple[PassageView, ...]
-    related: tuple[RelatedItem, ...]
+    related: tuple[RelatedView, ...]
     silence: str | None
     suggestion: str | None
     words_only: str | None
@@ -143,7 +151,7 @@ def ago(seconds: int) -> str:
     """`just now`, `5 minutes ago`, `3 days ago`."""
     for name, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         count = seconds // size
-        if count:
+        if count > 0:
             return f"{count} {name}{'s' if count > 1 else ''} ago"
     return "just now"
 
@@ -159,7 +167,7 @@ def answer_view(answer: Answer) -> AnswerView:
             PassageView(shown, place(shown), web_link(shown.url), _number(hit.similarity, 3), hit.matched)
             for hit, shown in ((hit, passage(hit)) for hit in answer.hits)
         ),
-        related=tuple(recall_result(answer).related),
+        related=tuple(RelatedView(item.title, web_link(item.url)) for item in recall_result(answer).related),
         silence=answer.silence.value if answer.silence else None,
         suggestion=_HERE.get(answer.silence, SUGGESTIONS[answer.silence]) if answer.silence else None,
         words_only=answer.keyword_only,
