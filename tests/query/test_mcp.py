@@ -2,10 +2,13 @@
 
 import json
 import logging
+import socket
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import httpx
 import pytest
 from mcp import Client
@@ -13,7 +16,10 @@ from mcp.types import PROTOCOL_VERSION_META_KEY, CallToolResult
 
 from passageway.index.state import SourceState
 from passageway.records import Item, Section
+from passageway.settings import Settings
+from passageway_query.app import create_app
 from passageway_query.instructions import INSTRUCTIONS, RECALL
+from passageway_query.search import Search
 
 QUESTION = "When do we rotate the signing certificate?"
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -358,6 +364,36 @@ def test_a_call_without_a_handshake_is_served_as_after_a_restart(url: str, auth:
     )
     assert reply.status_code == 200
     assert result_of(reply)["structuredContent"]["passages"]
+
+
+@ERAS
+@pytest.mark.anyio
+async def test_a_restart_between_two_calls_goes_unnoticed(
+    connect: Connect,
+    build: Callable[..., None],
+    data_dir: Path,
+    embedder: Any,
+    settings: Settings,
+    served_on: Callable[..., AbstractContextManager[str]],
+    mode: str,
+    version: str,
+) -> None:
+    build()
+    before, after = ExitStack(), ExitStack()
+
+    def start(stack: ExitStack, port: int) -> str:
+        search = Search(data_dir, embedder)
+        stack.callback(search.close)
+        return stack.enter_context(served_on(create_app(settings, search), socket.create_server(("127.0.0.1", port))))
+
+    with after, before:
+        url = start(before, 0)
+        async with connect(url, mode) as client:
+            assert not (await client.call_tool("recall", {"query": QUESTION})).is_error
+            await anyio.to_thread.run_sync(before.close)
+            start(after, int(url.rpartition(":")[2]))
+            found = await client.call_tool("recall", {"query": QUESTION})
+            assert found.structured_content and found.structured_content["passages"]
 
 
 def test_an_unknown_version_is_refused_with_what_is_supported(url: str, auth: dict[str, str]) -> None:

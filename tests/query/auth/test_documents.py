@@ -406,6 +406,16 @@ def test_the_page_says_where_the_app_is_described(app: App, asking: Any) -> None
     assert f"described at <strong>{HOST}</strong>" in page.text
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_official_client_of_either_era_signs_in_by_a_document_that_is_fetched(
+    app: App, asking: Any, signs_in: Callable[..., Any], mode: str
+) -> None:
+    client = await signs_in(asking, "none", "http://127.0.0.1:4711/callback", app.address, mode)
+    assert client.client_id == app.address
+    assert len(app.asked) == 1
+
+
 def test_an_address_that_the_document_does_not_name_is_a_page_and_no_redirect(app: App, asking: Any) -> None:
     reply = asking.authorize(client_of(app, redirect_uris=["http://127.0.0.1:4711/other"]))
     assert reply.status_code == 400

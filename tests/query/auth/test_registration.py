@@ -23,6 +23,11 @@ def test_a_client_id_brings_its_own_record_back_even_after_a_restart() -> None:
     assert (client.name, client.redirect_uris) == ("Ä <app>", ("https://a.example/cb",))
 
 
+def test_a_client_that_registered_years_ago_is_still_known() -> None:
+    _, answer = Registry(KEY).register({"redirect_uris": ["https://a.example/cb"]}, int(time.time()) - 3 * 365 * 86_400)
+    assert Registry(KEY).find(answer["client_id"])
+
+
 def test_a_client_id_of_another_server_or_a_changed_one_is_unknown() -> None:
     client_id = register({"redirect_uris": ["https://a.example/cb"]})["client_id"]
     other = register({"redirect_uris": ["https://evil.example/cb"]})["client_id"]
@@ -111,6 +116,13 @@ def test_a_registration_that_is_no_json_object_is_400(person: Any, body: bytes) 
     reply = person.http.post("/register", content=body)
     assert reply.status_code == 400
     assert reply.json()["error"] == "invalid_client_metadata"
+
+
+def test_a_registration_over_64_kib_is_413_declared_or_not(person: Any) -> None:
+    body = b'{"redirect_uris": ["https://a.example/cb"], "software_id": "' + b"x" * 200_000 + b'"}'
+    assert person.http.post("/register", content=body).status_code == 413
+    chunks = (body[start : start + 8192] for start in range(0, len(body), 8192))
+    assert person.http.post("/register", content=chunks).status_code == 413
 
 
 def test_fifty_registrations_in_a_row_are_fine_and_a_flood_is_slowed(newcomer: Any) -> None:
