@@ -40,6 +40,15 @@ def _header_value(text: str) -> str:
     return text if plain else f"=?base64?{base64.b64encode(text.encode('utf-8', 'replace')).decode('ascii')}?="
 
 
+def lines_of(chunks: Iterable[bytes]) -> Iterator[str]:
+    """The lines of an event stream. A text may hold U+2028 and other ends of lines that are none of the stream's."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line.removesuffix(b"\r").decode("utf-8", "replace") for line in whole)
+    yield rest.decode("utf-8", "replace")
+
+
 def events(lines: Iterable[str]) -> Iterator[str]:
     """The data of each event in the lines of an event stream."""
     data: list[str] = []
@@ -56,7 +65,7 @@ def events(lines: Iterable[str]) -> Iterator[str]:
 def result_of(reply: httpx.Response) -> dict[str, Any] | None:
     """The result in a reply of either kind, JSON or an event stream; None when there is none."""
     streamed = reply.headers.get("content-type", "").startswith("text/event-stream")
-    texts = list(events(reply.text.splitlines())) if streamed else [reply.text]
+    texts = list(events(lines_of([reply.content]))) if streamed else [reply.text]
     try:
         message = json.loads(texts[-1]) if texts else None
     except ValueError:

@@ -18,7 +18,7 @@ import httpx
 
 from passageway.settings import Settings
 from passageway_cli.own_server import local_url, own_client, with_password
-from passageway_cli.rpc import events, headers_for
+from passageway_cli.rpc import events, headers_for, lines_of
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Bridge:
         headers = headers_for(message, self._version)
         with self._http.stream("POST", self._url, content=line.strip(), headers=headers, auth=self._opened) as reply:
             if reply.headers.get("content-type", "").startswith("text/event-stream"):
-                for data in events(reply.iter_lines()):
+                for data in events(lines_of(reply.iter_bytes())):
                     yield self._noted(message, json.loads(data))
                 return
             reply.read()
@@ -150,4 +150,6 @@ def _answer_of(reply: httpx.Response, message: Message) -> Message:
 
 
 def _error(message_id: Any, code: int, text: str) -> Message:
-    return {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
+    """An error as the answer to a request; what can be no id of one, such as NaN, is not repeated."""
+    known = message_id if isinstance(message_id, str | int) and not isinstance(message_id, bool) else None
+    return {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": text}}

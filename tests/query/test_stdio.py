@@ -14,6 +14,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from passageway.records import Item, Section
 from passageway_query.app import create_app
 from passageway_query.search import Search
 
@@ -68,6 +69,26 @@ def test_every_line_of_output_is_json_rpc_whatever_the_input_is(environment: dic
     assert errors == [-32700, -32700, -32601, -32600]
     [listed] = [answer for answer in answers if answer.get("id") == 2]
     assert len(listed["result"]["tools"]) == 3
+
+
+@pytest.mark.parametrize("message_id", [b"NaN", b"1e999", b"[1]", b'{"a": 1}', b"true", b"null"])
+def test_an_id_that_is_none_is_answered_in_json_without_one(environment: dict[str, str], message_id: bytes) -> None:
+    line = b'{"jsonrpc": "2.0", "id": %b, "method": "tools/list"}' % message_id
+    unreachable = {**environment, "PASSAGEWAY_PORT": "9"}
+    for where in (environment, unreachable):
+        _, done = exchange(where, line)
+        for answer in done.stdout.splitlines():
+            assert json.loads(answer, parse_constant=lambda name: pytest.fail(name))["id"] is None
+
+
+def test_lines_of_a_text_that_are_none_of_the_protocol_arrive(
+    build: Callable[..., None], serve: Callable[..., str], environment: dict[str, str]
+) -> None:
+    text = "Rotate the signing certificate\u2028every March\x85and\u2029again in May."
+    build(items=[Item("a", "Certificates\u2028of ours", "https://notes.example/a", "1", (Section(None, text),))])
+    there = {**environment, "PASSAGEWAY_PORT": str(urlsplit(serve()).port)}
+    [answer], _ = exchange(there, request(1, "tools/call", name="open", arguments={"id": "notes/a"}))
+    assert answer["result"]["structuredContent"]["text"] == text
 
 
 def test_requests_that_were_sent_before_the_end_of_the_input_are_all_answered(environment: dict[str, str]) -> None:

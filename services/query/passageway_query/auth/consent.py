@@ -120,7 +120,7 @@ class Consent:
         uri = getattr(error, "redirect_uri", None)
         if uri and is_known(uri):
             return self._back(uri, error=error.error, error_description=error.description or None, state=state)
-        said = (error.description or error.error.replace("_", " ")).rstrip(".")
+        said = (error.description or "The app asked for something that this server does not do").rstrip(".")
         return self._problem("This sign-in request is not valid", f"{said} ({error.error}).", 400)
 
     async def login(self, request: Request) -> Response:
