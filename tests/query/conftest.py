@@ -220,6 +220,12 @@ def until(condition: Callable[[], object], wait_s: float = 20) -> None:
         pause.wait(0.01)
 
 
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """`wait_until(condition)`: return as soon as it holds; fail when it does not in time."""
+    return until
+
+
 Serve = Callable[..., str]
 
 

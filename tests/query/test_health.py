@@ -17,13 +17,6 @@ from passageway_query.model_check import ModelCheck
 from passageway_query.search import Search
 
 
-def until(condition: Callable[[], object], wait_s: float = 20) -> None:
-    deadline, pause = time.monotonic() + wait_s, threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline
-        pause.wait(0.01)
-
-
 def test_a_current_index_is_ok(client: httpx.Client) -> None:
     health = client.get("/health").json()
     assert health["status"] == "ok"
@@ -160,7 +153,7 @@ def test_an_embedder_that_cannot_be_reached_degrades(client: httpx.Client, embed
     assert owner["embedder"]["error"] == "nothing listens on port 8182"
 
 
-def test_a_model_that_has_not_answered_yet_is_loading() -> None:
+def test_a_model_that_has_not_answered_yet_is_loading(wait_until: Callable[..., None]) -> None:
     release = threading.Event()
 
     def load() -> EmbedderInfo:
@@ -170,11 +163,13 @@ def test_a_model_that_has_not_answered_yet_is_loading() -> None:
     check = ModelCheck(load, wait_s=0.05)
     assert check.health().state == "loading"
     release.set()
-    until(lambda: check.health().state == "ok")
+    wait_until(lambda: check.health().state == "ok")
     assert check.health().name == "words"
 
 
-def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_the_wait() -> None:
+def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_the_wait(
+    wait_until: Callable[..., None],
+) -> None:
     release, asked = threading.Event(), []
 
     def hang() -> EmbedderInfo:
@@ -184,13 +179,13 @@ def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_th
         return EmbedderInfo("words", 8, 0.5)
 
     check = ModelCheck(hang, wait_s=0.05)
-    until(lambda: check.health().state == "ok")
+    wait_until(lambda: check.health().state == "ok")
     for _ in range(20):
         state = check.health()
         assert (state.state, state.error) == ("failing", "the model did not answer within 0.05 s")
     assert len(asked) == 2
     release.set()
-    until(lambda: check.health().state == "ok")
+    wait_until(lambda: check.health().state == "ok")
 
 
 def test_a_model_that_failed_and_now_hangs_keeps_its_reason() -> None:

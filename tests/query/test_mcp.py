@@ -79,6 +79,19 @@ async def test_the_client_of_either_era_finds_and_opens_an_item(
 
 @ERAS
 @pytest.mark.anyio
+async def test_a_text_with_odd_ends_of_lines_arrives_as_it_is(
+    connect: Connect, build: Callable[..., None], serve: Callable[..., str], mode: str, version: str
+) -> None:
+    text = "Rotate the signing certificate\u2028every March\x85and\u2029again\x1ein\x0bMay."
+    build(items=[Item("a", "Certificates", "https://notes.example/a", "1", (Section(None, text),))])
+    async with connect(serve(), mode) as client:
+        opened = await client.call_tool("open", {"id": "notes/a"})
+        assert opened.structured_content
+        assert opened.structured_content["text"] == text
+
+
+@ERAS
+@pytest.mark.anyio
 async def test_every_tool_is_read_only_titled_and_has_schemas(
     connect: Connect, url: str, mode: str, version: str
 ) -> None:

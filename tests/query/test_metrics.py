@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -51,6 +52,39 @@ def test_questions_are_counted_by_door_and_outcome(client: httpx.Client, auth: d
     assert found[count, 'door="hook",outcome="silence"'] == 1
     assert found[count, 'door="hook",outcome="skipped"'] == 2
     assert found["passageway_question_seconds_bucket", 'door="hook",outcome="skipped",le="+Inf"'] == 2
+
+
+def test_what_waits_is_told_and_never_what_was_asked(
+    build: Callable[..., None],
+    serve: Callable[..., str],
+    auth: dict[str, str],
+    password: str,
+    embedder: Any,
+    wait_until: Callable[[Callable[[], object]], None],
+) -> None:
+    build(state=SourceState("indexing", fetched=300, of=1200, heartbeat=time.time()))
+    call = {"name": "recall", "arguments": {"query": "certificate of zanzibar"}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {**auth, "Accept": "application/json, text/event-stream"}
+    with httpx.Client(base_url=serve(), timeout=30) as client, ThreadPoolExecutor(1) as pool:
+        assert metrics(client, auth)["passageway_source_items_left", 'source="notes"'] == 900
+        embedder.release.clear()
+        waiting = ("passageway_questions_waiting", 'door="mcp"')
+        asked = pool.submit(httpx.post, client.base_url.join("/mcp"), json=body, headers=headers, timeout=30)
+        wait_until(lambda: metrics(client, auth)[waiting] == 1)
+        embedder.release.set()
+        assert asked.result().status_code == 200
+        assert metrics(client, auth)[waiting] == 0
+        client.post("/recall", headers=auth, json={"prompt": "the certificate of zanzibar", "session_id": "zanzibar"})
+        hidden = re.search(r'name="token" value="(\w+)"', client.get("/sign-in").text)
+        assert hidden
+        client.post("/sign-in", data={"token": hidden[1], "password": password})
+        form = re.search(r'name="token" value="(\w+)"', client.get("/").text)
+        assert form
+        client.post("/ask", data={"token": form[1], "question": "where is zanzibar?"})
+        text = client.get("/metrics", headers=auth).text
+    assert 'passageway_question_seconds_count{door="web"' in text
+    assert "zanzibar" not in text
 
 
 def test_error_texts_are_in_no_metric(

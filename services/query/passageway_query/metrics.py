@@ -52,6 +52,7 @@ class QuestionLog:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._series: dict[tuple[Door, Outcome], _Series] = {}
+        self._waiting: dict[Door, int] = dict.fromkeys(Door, 0)
 
     def note(self, door: Door, outcome: Outcome, took_s: float) -> None:
         """Count one question."""
@@ -66,13 +67,22 @@ class QuestionLog:
     def timed(self, door: Door) -> Iterator[Timing]:
         """Count the question that the block answers; an error unless the block says otherwise."""
         timing, started = Timing(), time.perf_counter()
+        self._wait(door, 1)
         try:
             yield timing
         finally:
+            self._wait(door, -1)
             self.note(door, timing.outcome, time.perf_counter() - started)
 
+    def _wait(self, door: Door, more: int) -> None:
+        with self._lock:
+            self._waiting[door] += more
+
     def lines(self) -> Iterator[str]:
-        """The histogram, one series a door and outcome."""
+        """How many questions wait for their answers now, and the histogram, one series a door and outcome."""
+        with self._lock:
+            waiting = [({"door": door.value}, count) for door, count in self._waiting.items()]
+        yield from _gauge("questions_waiting", "Questions that are being answered or wait for it.", waiting)
         yield "# HELP passageway_question_seconds Time to answer a question, by where it came in and what became of it."
         yield "# TYPE passageway_question_seconds histogram"
         with self._lock:
@@ -109,6 +119,8 @@ def _sources(sources: Iterable[SourceHealth]) -> Iterator[str]:
     yield from _gauge("source_state", "1 for the current state of a source.", states)
     yield from _gauge("source_items", "Items indexed.", [(labels, s.items) for labels, s in rows])
     yield from _gauge("source_sections", "Sections indexed.", [(labels, s.sections) for labels, s in rows])
+    left = [(labels, max(0, s.of - (s.fetched or 0))) for labels, s in rows if s.of is not None]
+    yield from _gauge("source_items_left", "Items that a running build has still to read.", left)
     current = [(labels, int(s.vectors_current)) for labels, s in rows]
     yield from _gauge("source_vectors_current", "0 while vectors are of another model than the embedder's.", current)
     ages = [(labels, s.last_success_age_s) for labels, s in rows if s.last_success_age_s is not None]
