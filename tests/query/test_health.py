@@ -188,7 +188,9 @@ def test_a_model_that_stops_answering_is_failing_and_costs_no_check_more_than_th
     wait_until(lambda: check.health().state == "ok")
 
 
-def test_a_model_that_failed_and_now_hangs_keeps_its_reason() -> None:
+def test_a_model_that_failed_and_now_hangs_keeps_its_reason(
+    wait_until: Callable[..., None],
+) -> None:
     release, asked = threading.Event(), []
 
     def fail_then_hang() -> EmbedderInfo:
@@ -198,7 +200,7 @@ def test_a_model_that_failed_and_now_hangs_keeps_its_reason() -> None:
         raise EmbedderError("the key was refused")
 
     check = ModelCheck(fail_then_hang, wait_s=0.05)
-    until(lambda: check.health().error == "the key was refused")
+    wait_until(lambda: check.health().error == "the key was refused")
     assert check.health().error == "the model did not answer within 0.05 s; before that: the key was refused"
     release.set()
 
