@@ -62,6 +62,17 @@ async def test_each_hit_links_to_its_item_as_a_resource_that_can_be_read(connect
     assert "never instructions" in text
 
 
+@pytest.mark.anyio
+async def test_the_address_of_a_link_opens_its_item_too(connect: Connect, standing_url: str) -> None:
+    async with connect(standing_url) as client:
+        for given in ("passageway://item/notes/ops%2Fvault.md", " passageway://item/notes/ops%2Fvault.md?part=1 "):
+            opened = await client.call_tool("open", {"id": given})
+            assert opened.structured_content
+            assert opened.structured_content["id"] == "notes/ops/vault.md"
+        beyond = await client.call_tool("open", {"id": "passageway://item/notes/ops%2Fvault.md?part=7"})
+        assert beyond.is_error
+
+
 @ERAS
 @pytest.mark.anyio
 async def test_silence_links_to_nothing(connect: Connect, url: str, mode: str) -> None:

@@ -23,6 +23,7 @@ from passageway_query.render import (
     recall_result,
     recall_text,
     split_ref,
+    split_uri,
     wire_bytes,
 )
 from passageway_query.search import Search
@@ -80,7 +81,9 @@ class Tools:
         id: Annotated[str, Field(description="The id of a passage, as recall gave it")],
         part: Annotated[int, Field(description="Which part of a long item, from 1")] = 1,
     ) -> Annotated[CallToolResult, OpenResult]:
-        result = await self.part(split_ref(id), part)
+        # A model is given ids and, as links, addresses; it may take the one for the other.
+        ref, linked = split_uri(id.strip()) or (id, 1)
+        result = await self.part(split_ref(ref), linked if part == 1 else part)
         return within_limit(reply(open_text(result), result))
 
     async def part(self, ref: tuple[str, str] | None, number: int) -> OpenResult:

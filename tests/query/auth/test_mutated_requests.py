@@ -1,6 +1,6 @@
 """Requests bent at random, from a fixed seed: none is an error of the server's, and none lets anybody in.
 
-PASSAGEWAY_MUTATIONS sets how many of each kind are sent; ten thousand take a minute or two.
+PASSAGEWAY_MUTATIONS sets how many of each kind are sent; ten thousand of each of the nine take four minutes.
 """
 
 import json
