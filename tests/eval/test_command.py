@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import pty
+import shutil
 import subprocess
 import sys
 import threading
@@ -329,6 +330,16 @@ def test_a_wrong_option_is_exit_code_2(project: Project, words: list[str]) -> No
     assert caught.value.code == 2
 
 
+@pytest.mark.parametrize("words", [["--sweep", "0.8", "compare", "cases.toml"], ["cases.toml", "compare"]])
+def test_a_comparison_asked_for_too_late_in_the_line_is_told_where_the_word_belongs(
+    capsys: pytest.CaptureFixture, words: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["eval", *words])
+    assert caught.value.code == 2
+    assert "passageway eval compare CASES" in capsys.readouterr().err
+
+
 def test_mistakes_in_files_are_exit_code_2_before_anything_is_asked(project: Project) -> None:
     assert project.eval("--config", str(project.folder / "none.toml")) == 2
     project.write('[[case]]\nquery = "q"\nexpct = ["a"]')
@@ -363,6 +374,43 @@ def test_a_page_without_markers_costs_no_measurement(project: Project, capsys: p
     assert page.read_text(encoding="utf-8") == "# Mine\n"
 
 
+@pytest.mark.parametrize(
+    ("locked", "words"),
+    [
+        ("page.md", ["--write", "page.md"]),
+        ("page.history.json", ["--write", "page.md"]),
+        ("locked", ["--out", "locked"]),
+        ("locked", ["--out", "locked/out"]),
+        ("locked", ["--data-dir", "locked"]),
+        ("locked", ["--data-dir", "locked/index"]),
+    ],
+)
+def test_what_cannot_be_written_costs_no_measurement(project: Project, locked: str, words: list[str]) -> None:
+    (project.folder / "page.md").write_text(f"{START}\n{END}\n", encoding="utf-8")
+    (project.folder / "page.history.json").write_text('{"runs": []}', encoding="utf-8")
+    (project.folder / "locked").mkdir()
+    (project.folder / locked).chmod(0o555)
+    as_anybody = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    if as_anybody and not shutil.which("setpriv"):
+        pytest.skip("root may write everywhere, and this machine has no setpriv to give that up")
+    command = [*as_anybody, sys.executable, "-m", "passageway_cli", "eval", "cases.toml", *words]
+    done = subprocess.run(command, cwd=project.folder, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith(f"passageway: {words[0]} {words[1]}")
+    assert locked in done.stderr
+    assert project.calls == []
+
+
+def test_a_reader_that_leaves_does_not_cost_the_files(project: Project) -> None:
+    command = [sys.executable, "-m", "passageway_cli", "eval", "cases.toml", "--out", "out"]
+    run = subprocess.Popen(command, cwd=project.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert run.stdout is not None
+    run.stdout.close()
+    _, said = run.communicate(timeout=60)
+    assert b"Traceback" not in said
+    assert {path.name for path in (project.folder / "out").iterdir()} == {"report.json", "report.md", "report.html"}
+
+
 def test_nothing_of_questions_or_sources_is_reported_or_logged_by_itself(
     project: Project, capsys: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -378,9 +426,13 @@ def test_nothing_of_questions_or_sources_is_reported_or_logged_by_itself(
 def test_a_case_that_accepts_nothing_indexed_is_named_by_number(
     project: Project, caplog: pytest.LogCaptureFixture
 ) -> None:
-    project.write(CASES + '\n[[case]]\nquery = "q"\nexpect = ["No such title"]\n')
+    missing = '\n[[case]]\nquery = "q{}"\nexpect = ["No such title"]\n'
+    project.write(CASES + missing.format(1))
     assert project.eval() == 0
     assert "case 7 accepts nothing that is indexed" in caplog.text
+    project.write(CASES + missing.format(1) + missing.format(2))
+    assert project.eval() == 0
+    assert "cases 7, 8 accept nothing that is indexed" in caplog.text
 
 
 def test_it_runs_as_a_command_and_shows_plain_lines_where_there_is_no_terminal(project: Project) -> None:

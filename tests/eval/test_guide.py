@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/evaluate.md").read_text(encoding="utf-8")
 
 
-def help_of(*words: str, capsys: object = None) -> str:
+def help_of(*words: str) -> str:
     parser = build_parser()
     (commands,) = [action for action in parser._actions if action.dest == "command"]
     assert commands.choices is not None

@@ -61,7 +61,17 @@ def test_the_table_has_the_last_ten_runs(subject: MakeSubject, setting: Setting)
 
 @pytest.mark.parametrize(
     "content",
-    [b"{", b"[]", b"{}", b'{"runs": [{"date": "x"}]}', b'{"runs": 3}', b'{"runs": [{"unknown": 1}]}', b'{"runs": [7]}'],
+    [
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"runs": [{"date": "x"}]}',
+        b'{"runs": 3}',
+        b'{"runs": [{"unknown": 1}]}',
+        b'{"runs": [7]}',
+        b'{"runs": [], "notes": "mine"}',
+    ],
 )
 def test_a_broken_history_is_refused_and_left_alone(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "page.history.json"
@@ -71,11 +81,24 @@ def test_a_broken_history_is_refused_and_left_alone(tmp_path: Path, content: byt
     assert path.read_bytes() == content
 
 
-def test_a_history_with_texts_for_numbers_is_refused(tmp_path: Path, subject: MakeSubject, setting: Setting) -> None:
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("threshold", "high"),
+        ("hit_at_3", "0.75"),
+        ("p95_ms", {}),
+        ("date", 20261130),
+        ("silence_by_group", {"off-topic": "all"}),
+        ("unknown", 1),
+    ],
+)
+def test_a_history_with_a_value_of_another_kind_is_refused_with_its_place(
+    tmp_path: Path, subject: MakeSubject, setting: Setting, key: str, value: object
+) -> None:
     path = tmp_path / "page.history.json"
     write_history(path, [entry_of(subject(), setting)])
     tables = orjson.loads(path.read_bytes())
-    tables["runs"][0]["threshold"] = "high"
+    tables["runs"][0][key] = value
     path.write_bytes(orjson.dumps(tables))
-    with pytest.raises(SettingsError, match="mend it or delete it"):
+    with pytest.raises(SettingsError, match=rf"runs: 0: {key}.*mend it or delete it"):
         load_history(path)

@@ -7,6 +7,9 @@ from html.parser import HTMLParser
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from passageway_cli.eval.history import entry_of
 from passageway_cli.eval.measurement import Setting, Subject, pairs, summary
@@ -134,6 +137,21 @@ def test_what_somebody_named_cannot_break_a_table_or_a_page(
     assert r"a\|b \`c\` \<script\>alert(1)\</script\> \<!-- passageway:results:end --\>" in text
     page = Page(report_html(report))
     assert "script" not in page.tags
+
+
+@given(label=st.text(st.sampled_from("ab0 _*~`\\\\<>|[]()!&;#-.:/\n\t"), min_size=1).filter(str.strip))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_label_reads_as_it_was_written_wherever_markdown_is_shown(
+    outcome: Callable[..., Outcome], subject: MakeSubject, setting: Setting, label: str
+) -> None:
+    measured = summary(0.845, [outcome([True], group=label)], None)
+    text = markdown(run(replace(subject(), measured=measured, sweep=()), setting))
+    tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
+    heading = next(place for place, token in enumerate(tokens) if token.content == "Groups")
+    cell = next(token for place, token in enumerate(tokens) if place > heading and token.map and token.type == "inline"
+                and tokens[place - 1].type == "td_open")  # fmt: skip
+    assert {child.type for child in cell.children or ()} <= {"text", "text_special"}
+    assert "".join(child.content for child in cell.children or ()) == " ".join(label.split())
 
 
 def test_a_report_holds_no_question_title_or_address_by_itself(

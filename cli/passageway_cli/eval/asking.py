@@ -38,14 +38,20 @@ class Prepared:
 
 
 def prepare(cases: Sequence[Case], catalogue: Catalogue) -> tuple[Prepared, ...]:
-    """The cases with their items. Warns of each that accepts nothing in the index, by number."""
+    """The cases with their items. Warns of those that accept nothing in the index, by their numbers."""
     prepared = []
     for case in cases:
         accepted = catalogue.accepted(case) if case.answerable else frozenset()
-        if case.answerable and not accepted:
-            logger.warning("case %d accepts nothing that is indexed, so it can only be missed", case.number)
         prepared.append(Prepared(case, accepted, catalogue.with_copies(accepted)))
+    _warn_of_lost([entry.case.number for entry in prepared if entry.case.answerable and not entry.accepted])
     return tuple(prepared)
+
+
+def _warn_of_lost(numbers: Sequence[int]) -> None:
+    if numbers:
+        listed = ", ".join(map(str, numbers))
+        subject = f"case {listed} accepts" if len(numbers) == 1 else f"cases {listed} accept"
+        logger.warning("%s nothing that is indexed, and can only be missed", subject)
 
 
 def ask_all(search: Search, cases: Sequence[Prepared], step: Step) -> list[Outcome]:

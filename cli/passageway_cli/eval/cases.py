@@ -121,6 +121,16 @@ class _File(BaseModel):
     case: list[_Case] = []
 
 
+_EXPECTED = {
+    "missing": "missing",
+    "string_type": "expected a text in quotes",
+    "list_type": "expected a list of texts in brackets",
+    "model_type": "expected a table",
+    "dict_type": "expected a table",
+}
+"""What to say of a wrong type, in the words of a TOML file."""
+
+
 def _problem(place: tuple[int | str, ...], message: str, kind: str) -> str:
     """`case 3: expct: unknown key, did you mean 'expect'?`"""
     parts: list[str] = []
@@ -129,11 +139,13 @@ def _problem(place: tuple[int | str, ...], message: str, kind: str) -> str:
             parts[-1:] = [f"{parts[-1]} {key + 1}"]
         else:
             parts.append(key)
+    if place == ("case",) and kind == "list_type":
+        return "case: expected [[case]] for each question, with two brackets"
     if kind == "extra_forbidden":
         known = (_Case if len(parts) > 1 else _File).model_fields
         near = difflib.get_close_matches(parts[-1], list(known), 1)
         message = f"unknown key, did you mean {near[0]!r}?" if near else f"unknown key, expected {', '.join(known)}"
-    return f"{': '.join(parts)}: {message.removeprefix('Value error, ')}"
+    return f"{': '.join(parts)}: {_EXPECTED.get(kind, message.removeprefix('Value error, '))}"
 
 
 def _targets(values: Mapping[str, float], where: str) -> tuple[Target, ...]:

@@ -17,7 +17,8 @@ from passageway.config import Config, EmbedderConfig, load_config
 from passageway.errors import SettingsError
 from passageway.settings import Settings
 from passageway_cli.eval.cases import CasesFile, load_cases
-from passageway_cli.eval.indexes import check_kept_folder, check_kept_model, index_folder
+from passageway_cli.eval.folders import index_folder, prepare_kept_folder
+from passageway_cli.eval.indexes import check_kept_model
 from passageway_cli.eval.measurement import Setting, Subject, pairs
 from passageway_cli.eval.publication import prepare_publication, publish
 from passageway_cli.eval.report import ComparisonReport, RunReport
@@ -53,7 +54,7 @@ def _run(settings: Settings, config: Config, cases: CasesFile, arguments: argpar
     _check_targets(cases, arguments)
     publication = prepare_publication(arguments.out, arguments.write)
     if arguments.data_dir is not None:
-        check_kept_folder(arguments.data_dir, settings, config)
+        prepare_kept_folder(arguments.data_dir, settings, config)
     console, plan = Console(stderr=True), _plan(cases, arguments, include_cases=arguments.include_cases)
     with started("", config.embedder, settings) as embedder, index_folder(arguments.data_dir) as folder:
         check_kept_model(folder, embedder.embedder)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from passageway.errors import SettingsError
 from passageway_cli.eval.measurement import Setting, Subject
@@ -17,6 +18,8 @@ SHOWN = 10
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One run. Rates from 0 to 1, None when there was no question for them; `silence_by_group` by group label."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
 
     date: str
     version: str
@@ -61,20 +64,24 @@ def entry_of(subject: Subject, setting: Setting) -> Entry:
     )
 
 
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    runs: tuple[Entry, ...]
+
+
 def load_history(path: Path) -> tuple[Entry, ...]:
     """The runs in the file, oldest first; none when there is no file yet. Raises SettingsError for a broken one."""
     try:
-        loaded = orjson.loads(path.read_bytes())
+        return _File.model_validate_json(path.read_bytes()).runs
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
-    except orjson.JSONDecodeError as error:
-        raise SettingsError(f"{path} is not the JSON of earlier runs ({error}); mend it or delete it") from error
-    try:
-        return tuple(_entry(run) for run in loaded["runs"])
-    except (TypeError, KeyError, ValueError) as error:
-        raise SettingsError(f"{path} is not a history of runs ({error!r}); mend it or delete it") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = ": ".join((*map(str, first["loc"]), first["msg"]))
+        raise SettingsError(f"{path} is no history of runs ({problem}); mend it or delete it") from None
 
 
 def with_entries(history: Sequence[Entry], new: Sequence[Entry]) -> tuple[Entry, ...]:
@@ -90,14 +97,6 @@ def write_history(path: Path, history: Sequence[Entry]) -> None:
         path.write_bytes(runs + b"\n")
     except OSError as error:
         raise SettingsError(f"{path} cannot be written: {error}") from error
-
-
-def _entry(run: dict[str, Any]) -> Entry:
-    entry = Entry(**run)
-    numbers = (entry.threshold, entry.questions)
-    if not all(isinstance(value, int | float) for value in numbers) or not isinstance(entry.silence_by_group, dict):
-        raise ValueError(f"unexpected values in the run of {entry.date}")
-    return entry
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,10 +1,7 @@
 """Builds every source into an index of its own for a measurement, away from the one that serves."""
 
 import contextlib
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +12,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from passageway.config import Config, ConnectorConfig
 from passageway.embedder import Embedder
 from passageway.errors import PassagewayError, SettingsError
-from passageway.settings import Settings
 from passageway_cli.eval.asking import WARM_UP
 from passageway_cli.eval.measurement import IndexedSource
 from passageway_query.answer import Question
@@ -25,33 +21,6 @@ from passageway_sync.sync import build
 
 class SourceFailedError(PassagewayError):
     """A source could not be built; figures of the others alone would mislead."""
-
-
-@contextmanager
-def index_folder(kept: Path | None) -> Iterator[Path]:
-    """The folder to keep the index in, created if need be, or one that is gone afterwards."""
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept
-        return
-    with tempfile.TemporaryDirectory(prefix="passageway-eval-") as folder:
-        yield Path(folder)
-
-
-def check_kept_folder(folder: Path, settings: Settings, config: Config) -> None:
-    """Nothing when the folder may be used. Raises SettingsError for the live one, or one with other sources in it."""
-    if folder.resolve() == settings.data_dir.resolve():
-        raise SettingsError(
-            f"--data-dir {folder} is the folder that the server serves from; name another, such as eval-index"
-        )
-    if folder.exists() and not folder.is_dir():
-        raise SettingsError(f"--data-dir {folder} is no folder")
-    strangers = {path.stem for path in folder.glob("*.db")} - {connector.name for connector in config.connectors}
-    if strangers:
-        raise SettingsError(
-            f"--data-dir {folder} also holds {', '.join(sorted(strangers))}, which the configuration does not name; "
-            "passages from there would be found too, so delete the files or name another folder"
-        )
 
 
 def check_kept_model(folder: Path, embedder: Embedder) -> None:
@@ -68,6 +37,12 @@ def check_kept_model(folder: Path, embedder: Embedder) -> None:
         )
 
 
+def bars(console: Console) -> Progress:
+    """Bars that count what is done; none where there is no terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
 def build_sources(
     config: Config, folder: Path, embedder: Embedder, console: Console
 ) -> tuple[tuple[IndexedSource, ...], float]:
@@ -76,8 +51,7 @@ def build_sources(
     Raises SourceFailedError naming the source that failed.
     """
     started = time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with bars(console) as progress:
         sources = tuple(_build(connector, folder, embedder, progress) for connector in config.connectors)
     if not any(source.sections for source in sources):
         raise SourceFailedError("the sources hold no text at all, so there is nothing to measure")

@@ -22,7 +22,10 @@ class _EvalParser(argparse.ArgumentParser):
         words = list(args or ())
         if words[:1] == [COMPARE]:
             return self._compare.parse_known_args(words[1:], namespace)
-        return super().parse_known_args(words, namespace)
+        known, rest = super().parse_known_args(words, namespace)
+        if rest and COMPARE in (str(known.cases), *rest):
+            self.error(f"`{COMPARE}` comes before everything else: {self.prog} {COMPARE} CASES [options]")
+        return known, rest
 
 
 def add_eval(commands: "_Commands[argparse.ArgumentParser]") -> None:

@@ -1,5 +1,6 @@
 """Where a report goes: the terminal, a folder, the marked block of a page with its history."""
 
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from passageway.errors import SettingsError
+from passageway_cli.eval.folders import make_folder
 from passageway_cli.eval.history import Entry, entry_of, history_path, load_history, with_entries, write_history
 from passageway_cli.eval.page import Page, load_page, write_page
 from passageway_cli.eval.report import Report, RunReport
@@ -27,31 +29,36 @@ class Publication:
 
 
 def prepare_publication(folder: Path | None, page: Path | None) -> Publication:
-    """The places, or SettingsError for a page without markers, a broken history or a folder that cannot be made."""
-    ready = None if page is None else load_page(page)
-    history = () if page is None else load_history(history_path(page))
+    """The places. Raises SettingsError for a page without markers, a broken history, or what cannot be written."""
     if folder is not None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise SettingsError(f"--out {folder} is no folder and cannot become one: {error}") from error
+        make_folder("--out", folder)
+    if page is None:
+        return Publication(folder, None, ())
+    ready, history = load_page(page), load_history(history_path(page))
+    for path in (page, history_path(page)):
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise SettingsError(f"--write {page}: {path} is not to be written; look at its owner and permissions")
     return Publication(folder, ready, history)
 
 
 def publish(report: Report, publication: Publication) -> None:
-    """Print the report, then write what was asked for. Raises SettingsError when a file cannot be written.
+    """Write what was asked for and print the report. Raises SettingsError when a file cannot be written.
 
     The page never gets the questions, whatever the report holds: it is there to be published.
     """
-    _print(markdown(report, cases=True))
-    if publication.folder is not None:
-        _write(publication.folder / "report.json", report_json(report))
-        _write(publication.folder / "report.md", markdown(report, cases=True).encode())
-        _write(publication.folder / "report.html", report_html(report).encode())
-    if publication.page is not None:
-        history = with_entries(publication.history, _entries(report))
-        write_history(history_path(publication.page.path), history)
-        write_page(publication.page, markdown(report, history))
+    text = markdown(report, cases=True)
+    try:
+        if publication.folder is not None:
+            _write(publication.folder / "report.json", report_json(report))
+            _write(publication.folder / "report.md", text.encode())
+            _write(publication.folder / "report.html", report_html(report).encode())
+        if publication.page is not None:
+            history = with_entries(publication.history, _entries(report))
+            write_page(publication.page, markdown(report, history))
+            write_history(history_path(publication.page.path), history)
+    finally:
+        # Neither costs the other: not a full disk the figures, nor a reader who left, as in `| head`, the files.
+        _print(text)
 
 
 def _entries(report: Report) -> Sequence[Entry]:

@@ -20,8 +20,9 @@ from passageway_cli.eval.tables import (
 )
 from passageway_cli.eval.wording import plural, seconds, threshold
 
-_SPECIAL = re.compile(r"[\\`*<>|\[\]]")
-"""Characters that Markdown or a table would read; labels and titles are anybody's words."""
+_SPECIAL = re.compile(r"[\\`*~<>|\[\]]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+"""Characters that Markdown or a table would read; labels and titles are anybody's words. An underscore between letters
+is none of them."""
 
 
 def markdown(report: Report, history: Sequence[Entry] = (), *, cases: bool = False) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from passageway.config import Config, EmbedderConfig
 from passageway.embedder import Embedder, EmbedderInfo
@@ -18,7 +17,7 @@ from passageway.settings import Settings
 from passageway_cli.eval.asking import Prepared, Step, ask_all, ask_without_answers, prepare, ranked_recall
 from passageway_cli.eval.cases import Case
 from passageway_cli.eval.catalogue import Catalogue
-from passageway_cli.eval.indexes import build_sources
+from passageway_cli.eval.indexes import bars, build_sources
 from passageway_cli.eval.measurement import CaseResult, Measurement, NearMiss, Subject, summary
 from passageway_cli.eval.metrics import Outcome
 from passageway_embed.make import make_embedder
@@ -115,7 +114,6 @@ def _questions_bar(name: str, plan: Plan, rounds: int, console: Console) -> Iter
     """A bar that counts every question asked."""
     answerable = sum(case.answerable for case in plan.cases)
     questions = rounds * (len(plan.cases) + answerable * plan.leave_out) + answerable
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with bars(console) as progress:
         task = progress.add_task(f"Asking {escape(name)}" if name else "Asking", total=questions)
         yield lambda: progress.advance(task)
