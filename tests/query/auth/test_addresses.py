@@ -37,6 +37,8 @@ def test_web_loopback_and_app_addresses_can_be_registered(uri: str) -> None:
         "JavaScript:alert(1)",
         "data:text/html,x",
         "file:///etc/passwd",
+        "mailto:somebody@evil.example",
+        "intent://scan/#Intent;end",
         "http://evil.example/cb",
         "http://localhost.evil.example/cb",
         "https://a.example/cb#fragment",
@@ -123,4 +125,5 @@ def test_parameters_join_a_query_that_is_there() -> None:
 def test_a_person_is_shown_the_host_or_that_it_is_an_app() -> None:
     assert shown_target("https://claude.ai/api") == "claude.ai"
     assert shown_target("http://localhost:51212/callback") == "localhost:51212"
+    assert shown_target("myapp://claude.ai/callback") == "an application on this computer (myapp:)"
     assert shown_target("com.example.app:/oauth") == "an application on this computer (com.example.app:)"

@@ -1,5 +1,6 @@
 """Clients that introduce themselves: what is accepted, and that nothing is kept of them."""
 
+import json
 import time
 from typing import Any
 
@@ -93,6 +94,15 @@ def test_a_name_is_one_line_of_a_hundred_letters_at_most() -> None:
     answer = register({"redirect_uris": ["https://a.example/cb"], "client_name": "a\n" * 500})
     assert len(answer["client_name"]) == 100
     assert "\n" not in answer["client_name"]
+
+
+@pytest.mark.parametrize("odd", ["\u202e", "\u2066", "\u200b", "\x00", "\x1b[31m", "\ud83d", "\ufeff", "\U000e0041"])
+def test_a_name_holds_nothing_that_turns_hides_or_breaks_the_text_around_it(person: Any, odd: str) -> None:
+    body = json.dumps({"redirect_uris": ["https://a.example/cb"], "client_name": f"{odd}Cla{odd}ude{odd}"})
+    reply = person.http.post("/register", content=body)
+    assert reply.status_code == 201
+    assert reply.json()["client_name"].replace("[31m", "") == "Claude"
+    assert person.authorize(reply.json()).status_code == 200
 
 
 def test_the_clients_of_claude_are_known_by_their_documents_addresses() -> None:

@@ -12,7 +12,8 @@ KNOWN_HOSTS = frozenset({"claude.ai", "claude.com", "chatgpt.com"})
 KNOWN_SCHEMES = frozenset({"cursor", "vscode", "vscode-insiders"})
 # Schemes that run code, read files or mean something to a browser; no application can own them.
 _FORBIDDEN_SCHEMES = frozenset(
-    {"about", "blob", "data", "file", "filesystem", "ftp", "javascript", "vbscript", "view-source", "ws", "wss"}
+    {"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "intent", "javascript", "mailto", "sms", "tel"}
+    | {"vbscript", "view-source", "ws", "wss"}
 )
 
 MAX_REDIRECT_URIS = 10
@@ -106,7 +107,8 @@ def is_loopback(uri: str) -> bool:
 def shown_target(uri: str) -> str:
     """Where a person will be sent, in the words of the consent page."""
     parts = urlsplit(uri)
-    return parts.netloc or f"an application on this computer ({parts.scheme}:)"
+    # An app's own address may have a host in it that is nobody's: `myapp://claude.ai/`.
+    return parts.netloc if parts.scheme in ("http", "https") else f"an application on this computer ({parts.scheme}:)"
 
 
 def with_parameters(uri: str, **parameters: str | None) -> str:

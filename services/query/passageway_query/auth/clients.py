@@ -1,5 +1,6 @@
 """OAuth clients. A registration is not stored: the client's id carries it, signed, so none gets lost or piles up."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,9 +114,16 @@ class Registry:
         return Client(client_id, record["n"], tuple(record["r"])) if record else None
 
 
+def _is_shown(sign: str) -> bool:
+    """Whether a sign is neither a control, a format sign, half a character nor an unassigned one."""
+    return unicodedata.category(sign)[0] != "C"
+
+
 def client_name(value: Any) -> str:
     """The name that a client gives itself, on one line of sane length; every client has one."""
-    name = " ".join(value.split())[:MAX_NAME_CHARS] if isinstance(value, str) else ""
+    # A sign that turns the direction of text, or shows nothing, would let a name disguise what stands beside it.
+    shown = "".join(sign for sign in value if sign.isspace() or _is_shown(sign)) if isinstance(value, str) else ""
+    name = " ".join(shown.split())[:MAX_NAME_CHARS]
     return name or "An MCP client"
 
 
