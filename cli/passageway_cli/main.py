@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from passageway.errors import PassagewayError, SettingsError
 from passageway.settings import Settings, instances, load_settings
 from passageway_cli.parser import build_parser, take_instance
-from passageway_cli.signals import end_at_once
+from passageway_cli.signals import end_at_once, was_ended_at_once
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -42,6 +42,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader of our output left (`| head`): nothing to report, and nothing more to print.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception:
+        if was_ended_at_once():
+            return 0
+        raise
 
 
 def check_instance(settings: Settings, environ: Mapping[str, str], *, named: bool) -> None:

@@ -18,18 +18,29 @@ LEAVE_S = 8
 """Seconds from a stop to the end of the process, come what may. Docker kills after 10; nothing stored is at risk."""
 
 _asked = threading.Event()
+_ended = threading.Event()
 _leaving = threading.Event()
 
 
 def end_at_once() -> None:
-    """Let SIGTERM end the program here and now, as long as nothing runs that would have to be finished."""
-    signal.signal(signal.SIGTERM, _end)
+    """Let both signals end the program here and now, as long as nothing runs that would have to be finished."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
     _asked.set()
+    _ended.set()
     ignore_further()
     sys.exit(0)
+
+
+def was_ended_at_once() -> bool:
+    """Whether a signal came before `ask_to_stop`: what was raised since is that end, whatever it looks like.
+
+    A `SystemExit` in the middle of an import may come out as another error; pydantic's compiled part makes one of it.
+    """
+    return _ended.is_set()
 
 
 def ask_to_stop(loop: "asyncio.AbstractEventLoop", stop: "asyncio.Event") -> None:

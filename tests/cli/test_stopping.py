@@ -1,4 +1,4 @@
-"""SIGTERM at every stage of the real program: exit code 0, soon, whatever hangs."""
+"""SIGTERM and SIGINT at every stage of the real program: exit code 0, soon, whatever hangs."""
 
 import contextlib
 import http.client
@@ -88,9 +88,9 @@ def listens(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """A SIGTERM, and exit code 0 within a minute."""
-    process.send_signal(signal.SIGTERM)
+def stop(process: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> None:
+    """The signal, and exit code 0 within a minute."""
+    process.send_signal(number)
     assert process.wait(60) == 0
 
 
@@ -155,12 +155,35 @@ def test_signals_that_go_on_until_the_end_change_nothing(start: Start) -> None:
     assert query.returncode == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("role", ["embed", "sync", "query"])
-def test_a_stop_before_anything_runs_ends_with_0(start: Start, tmp_path: Path, role: str) -> None:
+def test_a_stop_before_anything_runs_ends_with_0(
+    start: Start, tmp_path: Path, role: str, number: signal.Signals
+) -> None:
     # The configuration is read through a pipe, which holds the program up exactly there.
     (tmp_path / "passageway.toml").unlink()
     os.mkfifo(tmp_path / "passageway.toml")
     process = start(role, PASSAGEWAY_PORT=str(free_port()))
     with (tmp_path / "passageway.toml").open("w"):
-        stop(process)
+        stop(process, number)
     assert "Traceback" not in (tmp_path / f"{role}.log").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_that_an_import_makes_an_error_of_ends_with_0(
+    start: Start, tmp_path: Path, number: signal.Signals
+) -> None:
+    # Most of a start is pydantic making validators, in compiled code that turns what comes in between into its error.
+    (tmp_path / "fastapi.py").write_text(
+        "import os\n"
+        "from pydantic_core import SchemaValidator, core_schema\n"
+        "class Interrupted:\n"
+        "    def __hash__(self):\n"
+        f"        os.kill(os.getpid(), {number.value})\n"
+        "        return 1\n"
+        "SchemaValidator(core_schema.literal_schema([Interrupted()]))\n",
+        encoding="utf-8",
+    )
+    process = start("query", PYTHONPATH=str(tmp_path))
+    assert process.wait(60) == 0
+    assert "Traceback" not in (tmp_path / "query.log").read_text(encoding="utf-8")
