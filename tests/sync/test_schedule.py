@@ -119,6 +119,37 @@ async def test_a_file_deleted_in_use_is_built_anew_with_the_next_poll(bench, tmp
 
 
 @pytest.mark.anyio
+async def test_a_data_folder_deleted_in_use_is_made_again_with_the_next_poll(bench, tmp_path: Path) -> None:
+    bench.tell(items={"a": "text"})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 600)):
+            await until(lambda: len(bench.calls("changed")) >= 1)
+            bench.path.parent.rename(tmp_path / "elsewhere")
+            await until(lambda: len(bench.calls("list")) >= 2 and bench.path.exists())
+            polls = len(bench.calls("changed"))
+            await until(lambda: len(bench.calls("changed")) > polls)
+    assert bench.stored() == ["a"]
+
+
+@pytest.mark.anyio
+async def test_a_file_that_cannot_be_made_anew_at_once_is_made_long_before_the_next_reconcile(
+    bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.tell(items={"a": "text"})
+    with contextlib.closing(bench.embedder()) as embedder:
+        async with running(Schedule([bench.config()], tmp_path / "data", embedder, 0.1, 600)):
+            await until(lambda: len(bench.calls("changed")) >= 1)
+            bench.path.rename(tmp_path / "elsewhere.db")
+            bench.path.mkdir()
+            await until(lambda: "cannot be opened" in caplog.text)
+            bench.path.rmdir()
+            await until(lambda: len(bench.calls("list")) >= 2)
+            polls = len(bench.calls("changed"))
+            await until(lambda: len(bench.calls("changed")) > polls)
+    assert bench.stored() == ["a"]
+
+
+@pytest.mark.anyio
 async def test_a_file_that_breaks_in_use_is_built_anew_by_the_next_reconcile(bench, tmp_path: Path) -> None:
     bench.tell(items={"a": "text"})
     with contextlib.closing(bench.embedder()) as embedder:

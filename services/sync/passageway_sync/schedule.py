@@ -118,8 +118,10 @@ class _Runner:
                 error = self._guarded(self._reconcile)
                 failures = failures + 1 if error else 0
                 reconcile_at = time.monotonic() + (self._retry_s(error, failures) if error else self._reconcile_s)
-            elif self._sync.can_poll and isinstance(self._guarded(self._poll), IndexDamagedError):
-                reconcile_at = 0.0  # the file is a new one, and empty
+            elif self._sync.can_poll:
+                error = self._guarded(self._poll)
+                if isinstance(error, IndexDamagedError) or not self._sync.can_poll:
+                    reconcile_at = 0.0  # the file is a new one, and empty, or there is none
             self._stopping.wait(max(0.0, min(self._poll_s, reconcile_at - time.monotonic())))
         self._sync.close()
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from passageway.config import ConnectorConfig
 from passageway.embedder import Embedder, EmbedderInfo, embed_with
-from passageway.errors import ConnectorError, IndexDamagedError, PassagewayError
+from passageway.errors import ConnectorError, IndexDamagedError, PassagewayError, StorageError
 from passageway.index.layout import index_path
 from passageway.index.state import SourceState
 from passageway.index.writer import IndexWriter
@@ -83,6 +83,7 @@ class SourceSync:
         """Open the file, creating or rebuilding it. Raises StorageError when another sync holds it."""
         if self._writer is None:
             started_s = time.monotonic()
+            _make_folder(self._path.parent)
             self._writer = IndexWriter.open(self._path)
             self._checked_since(started_s)
             self._state = replace(self._writer.read_state(), fetched=None, of=None)
@@ -303,6 +304,14 @@ class SourceSync:
             self._state = replace(self._state, heartbeat=time.time(), **changes)  # type: ignore[arg-type]
             if self._writer is not None:
                 self._writer.write_state(self._state)
+
+
+def _make_folder(folder: Path) -> None:
+    """Make the data folder again when somebody deleted it with all that was in it. Raises StorageError."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: the data folder cannot be made ({error.strerror or error})") from error
 
 
 def build(config: ConnectorConfig, data_dir: Path, embedder: Embedder, progress: Progress | None = None) -> BuildReport:
