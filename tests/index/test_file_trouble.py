@@ -126,6 +126,20 @@ def test_damage_that_comes_while_the_file_is_open_is_found_by_a_check(path: Path
     assert path.with_name("notes.db.damaged").exists()
 
 
+@pytest.mark.parametrize("size_bytes", [0, 100, 8192, 40_960])
+def test_a_file_cut_off_by_another_program_is_found_by_a_check(path: Path, prepare: Prepare, size_bytes: int) -> None:
+    with IndexWriter.open(path) as writer:
+        writer.use_model("test-model", 16)
+        writer.store([prepare("a", "Tea", (None, "leaf"))])
+        writer.finish()
+        writer.check()
+        assert path.stat().st_size > size_bytes
+        os.truncate(path, size_bytes)
+        with pytest.raises(IndexDamagedError, match=r"notes\.db: the index is damaged"):
+            writer.check()
+    assert path.with_name("notes.db.damaged").exists()
+
+
 ANY_TEXT = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from("ßİıﬁ停车\x00 \n\u0301a_.")))
 
 
