@@ -29,7 +29,10 @@ ATTEMPTS = 5
 PAUSE_S = 1.0
 """Before the second try; doubled before each further one."""
 
-WITHOUT_HUB = "PASSAGEWAY_MODEL_HUB names a mirror; a model folder copied from another machine does as well"
+WITHOUT_HUB = (
+    "PASSAGEWAY_MODEL_HUB names a mirror; a model folder copied from another machine does as well, and so does the "
+    "package passageway-model-e5, which makes the default model"
+)
 
 _TIMEOUT = httpx.Timeout(30, connect=15)
 _RANGE = re.compile(r"bytes (\d+)-")
