@@ -48,8 +48,8 @@ COPY cli cli
 COPY sdk sdk
 COPY connectors connectors
 COPY embedders embedders
-RUN for project in . sdk connectors/* embedders/*; do \
-        (cd "$project" && /build/bin/hatchling build -t wheel -d /wheels) || exit 1; \
+RUN for project in pyproject.toml */pyproject.toml */*/pyproject.toml; do \
+        (cd "$(dirname "$project")" && /build/bin/hatchling build -t wheel -d /wheels) || exit 1; \
     done \
  && uv pip install --quiet --python /build/bin/python --no-deps --offline /wheels/passageway_model_e5-*.whl \
  && rm /wheels/passageway_model_e5-*.whl \

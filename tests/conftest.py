@@ -3,6 +3,7 @@
 import fcntl
 import os
 import random
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -65,3 +66,13 @@ def unused_port() -> Callable[[], int]:
                 return port
 
     return unused_port
+
+
+@pytest.fixture(scope="session")
+def one_service() -> str:
+    """compose.yaml with its commented service for small machines instead of the four."""
+    text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    variant = re.search(r"^# A small machine.*\n#\n((?:#  .*\n)+)", text, re.MULTILINE)
+    assert variant is not None
+    before, after = text[: text.index("\nservices:\n")], text[text.index("\nsecrets:\n") :]
+    return before + "\nservices:\n" + re.sub(r"^#", "", variant[1], flags=re.MULTILINE) + after

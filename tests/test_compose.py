@@ -46,17 +46,24 @@ def filled(value: Any, environ: Mapping[str, str]) -> Any:
     return [filled(entry, environ) for entry in value] if isinstance(value, list) else value
 
 
+class Loader(yaml.SafeLoader):
+    """YAML as compose reads it: a key that stands twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        assert len(keys) == len(set(keys)), f"a key stands twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
 def compose(text: str = COMPOSE, **environ: str) -> dict[str, Any]:
-    loaded: dict[str, Any] = filled(yaml.safe_load(text), environ)
+    loaded: dict[str, Any] = filled(yaml.load(text, Loader), environ)
     return loaded
 
 
-def one_service() -> str:
-    """The text with the commented service for small machines instead of the others."""
-    variant = re.search(r"^# A small machine.*?\n#\n((?:#  .*\n)+)", COMPOSE, re.MULTILINE | re.DOTALL)
-    assert variant is not None
-    before, after = COMPOSE[: COMPOSE.index("\nservices:\n")], COMPOSE[COMPOSE.index("\nsecrets:\n") :]
-    return before + "\nservices:\n" + re.sub(r"^#", "", variant[1], flags=re.MULTILINE) + after
+@pytest.fixture(params=["three", "one"])
+def text(request: pytest.FixtureRequest, one_service: str) -> str:
+    """compose.yaml, as it is and with the one service instead."""
+    return COMPOSE if request.param == "three" else one_service
 
 
 def image_environment() -> dict[str, str]:
@@ -83,7 +90,6 @@ def test_only_the_port_of_query_is_published_and_only_to_this_machine() -> None:
     assert compose(PASSAGEWAY_PORT="9000")["services"]["net"]["ports"] == ["127.0.0.1:9000:8082"]
 
 
-@pytest.mark.parametrize("text", [COMPOSE, one_service()], ids=["three", "one"])
 def test_every_container_is_confined_limited_and_started_again(text: str) -> None:
     for name, service in compose(text)["services"].items():
         assert service["read_only"] is True, name
@@ -102,7 +108,6 @@ def test_query_alone_knows_the_password_and_never_sees_the_tokens_of_the_sources
     assert [name for name, service in services.items() if "env_file" in service] == ["embed", "sync"]
 
 
-@pytest.mark.parametrize("text", [COMPOSE, one_service()], ids=["three", "one"])
 def test_every_setting_that_the_image_leaves_open_can_be_given(text: str) -> None:
     given: set[str] = set()
     for service in compose(text)["services"].values():
@@ -124,6 +129,14 @@ def test_the_image_sets_what_compose_leaves_to_it() -> None:
 def test_the_image_says_the_version_that_it_holds() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nARG VERSION={version} " in DOCKERFILE
+
+
+def test_the_image_is_built_of_every_project_of_the_repository_and_of_nothing_else() -> None:
+    loop = re.search(r"^RUN for project in (.*); do", DOCKERFILE, re.MULTILINE)
+    assert loop is not None
+    built = subprocess.run(["sh", "-c", f"echo {loop[1]}"], cwd=ROOT, capture_output=True, text=True, check=True)
+    projects = [path for pattern in ("", "*/", "*/*/") for path in ROOT.glob(f"{pattern}pyproject.toml")]
+    assert sorted(built.stdout.split()) == sorted(str(path.relative_to(ROOT)) for path in projects)
 
 
 def free_port() -> int:
@@ -265,8 +278,10 @@ def test_the_three_commands_answer_over_one_folder_in_whatever_order_they_start(
         assert stack.stop() == dict.fromkeys(("query", "sync", "embed"), 0)
 
 
-def test_the_one_service_for_small_machines_answers_with_the_password_of_the_variable(folder: Path) -> None:
-    stack = Stack(folder, one_service(), "from the variable", PASSAGEWAY_LOGIN_PASSWORD="from the variable")
+def test_the_one_service_for_small_machines_answers_with_the_password_of_the_variable(
+    folder: Path, one_service: str
+) -> None:
+    stack = Stack(folder, one_service, "from the variable", PASSAGEWAY_LOGIN_PASSWORD="from the variable")
     stack.services["passageway"]["environment"]["NOTES_TOKEN"] = "secret"
     with running(stack, "passageway"):
         wait_for_health(stack, "ok")

@@ -20,7 +20,9 @@ ROLES: Mapping[Layout, tuple[str, ...]] = {"one": ("",), "three": ("embed", "syn
 
 # The password has a file, the instance has an option, and the version is that of whatever is installed then.
 _NOT_CARRIED = ("PASSAGEWAY_LOGIN_PASSWORD", "PASSAGEWAY_LOGIN_PASSWORD_FILE", "PASSAGEWAY_INSTANCE", "APP_VERSION")
-_PATHS = ("PASSAGEWAY_CONFIG", "PASSAGEWAY_DATA_DIR", "PASSAGEWAY_MODEL_DIR")
+# Where the configuration and the data are by default; the service manager may not know what the shell was told.
+_PLACES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")
+_PATHS = (*_PLACES, "PASSAGEWAY_CONFIG", "PASSAGEWAY_DATA_DIR", "PASSAGEWAY_MODEL_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def _processes(settings: Settings, layout: Layout, environ: Mapping[str, str], h
 
 def _carried(environ: Mapping[str, str]) -> dict[str, str]:
     """The settings that are set now, so that the service has them too."""
-    names = [variable.name for variable in VARIABLES if variable.name not in _NOT_CARRIED]
+    names = [*_PLACES, *(variable.name for variable in VARIABLES if variable.name not in _NOT_CARRIED)]
     found = {name: environ[name] for name in names if environ.get(name)}
     return {name: _absolute(value) if name in _PATHS else value for name, value in found.items()}
 

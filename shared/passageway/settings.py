@@ -272,9 +272,15 @@ def _password(environ: Mapping[str, str]) -> str | None:
     try:
         password = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"PASSAGEWAY_LOGIN_PASSWORD_FILE: {str(path)!r} cannot be read ({error})") from error
+        raise SettingsError(
+            f"PASSAGEWAY_LOGIN_PASSWORD_FILE: {str(path)!r} cannot be read ({error}); "
+            "the user that passageway runs as must be able to"
+        ) from error
     if not password:
-        raise SettingsError(f"PASSAGEWAY_LOGIN_PASSWORD_FILE: {str(path)!r} is empty, expected the password")
+        raise SettingsError(
+            f"no password: {str(path)!r}, which PASSAGEWAY_LOGIN_PASSWORD_FILE names, is empty; "
+            "put the password there, or set PASSAGEWAY_LOGIN_PASSWORD"
+        )
     return password
 
 

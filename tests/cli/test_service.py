@@ -83,6 +83,14 @@ def test_the_service_has_the_settings_of_the_moment_but_never_the_password_itsel
     assert "hunter2" not in unit
 
 
+def test_the_service_finds_its_folders_where_the_shell_was_told_that_they_are() -> None:
+    made = plan("one", "linux", XDG_CONFIG_HOME="/home/ada/etc", XDG_DATA_HOME="/home/ada/var")
+    unit = texts(made)["passageway.service"]
+    assert 'Environment="XDG_CONFIG_HOME=/home/ada/etc"\n' in unit
+    assert 'Environment="XDG_DATA_HOME=/home/ada/var"\n' in unit
+    assert 'ReadWritePaths="-/home/ada/var/passageway"' in unit
+
+
 def test_percent_signs_quotes_and_line_ends_in_a_setting_are_taken_literally() -> None:
     unit = texts(plan("one", "linux", PASSAGEWAY_INSTRUCTIONS='100 % of "it"\nC:\\x $HOME'))["passageway.service"]
     assert 'Environment="PASSAGEWAY_INSTRUCTIONS=100 %% of \\"it\\"\\nC:\\\\x $HOME"\n' in unit

@@ -208,10 +208,13 @@ class Stack:
 
 
 @pytest.fixture
-def stack(engine: Engine, image: str, config: Path, request: pytest.FixtureRequest) -> Iterator[Stack]:
-    """The compose project, not started yet; gone with its volume at the end."""
+def stack(
+    engine: Engine, image: str, config: Path, one_service: str, request: pytest.FixtureRequest
+) -> Iterator[Stack]:
+    """The compose project, of one service for the parameter `one`; not started yet, gone with its volume at the end."""
     folder = config.parent
-    text = getattr(request, "param", None) or (ROOT / "compose.yaml").read_text(encoding="utf-8")
+    one = getattr(request, "param", "three") == "one"
+    text = one_service if one else (ROOT / "compose.yaml").read_text(encoding="utf-8")
     (folder / "compose.yaml").write_text(text, encoding="utf-8")
     stack = Stack(engine, folder, image)
     yield stack

@@ -114,3 +114,21 @@ def test_it_starts_and_answers_without_a_network_and_writes_to_its_volume_alone(
 
     engine("stop", "--time", "10", alone)
     assert engine("inspect", "--format", "{{.State.ExitCode}}", alone).stdout.strip() == "0"
+
+
+def test_a_data_folder_of_another_user_is_what_health_complains_of(
+    engine: Any, image: str, config: Path, tmp_path: Path, until: Callable[..., Any]
+) -> None:
+    (data := tmp_path / "data").mkdir(mode=0o755)
+    name = f"pw{uuid4().hex[:8]}"
+    options = ["--network", "none", "--read-only", "--tmpfs", "/tmp", "--volume", f"{data}:/data"]
+    options += ["--volume", f"{config}:/config:ro", "--env", f"PASSAGEWAY_LOGIN_PASSWORD={PASSWORD}"]
+    engine("run", "--detach", "--name", name, *options, image)
+    try:
+        health = until(
+            lambda: engine("exec", name, "python", "-c", ASK, "/health", check=False).stdout,
+            lambda: engine("logs", name, check=False).stderr[-3000:],
+        )
+    finally:
+        engine("rm", "--force", name)
+    assert "/data cannot be written by user 10001; make it writable" in health

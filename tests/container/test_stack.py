@@ -10,8 +10,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-ROOT = Path(__file__).parents[2]
-COMPOSE = (ROOT / "compose.yaml").read_text(encoding="utf-8")
 PASSWORD = "correct horse battery staple"
 QUESTION = "How hot should the water for green tea be?"
 ANSWER = "eighty degrees"
@@ -23,14 +21,6 @@ for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
     if path.parent.name != "1" and path.read_bytes().endswith(b"passageway\\0query\\0"):
         os.kill(int(path.parent.name), signal.SIGKILL)
 """
-
-
-def one_service() -> str:
-    """compose.yaml with its commented service for small machines instead of the others."""
-    variant = re.search(r"^# A small machine.*?\n#\n((?:#  .*\n)+)", COMPOSE, re.MULTILINE | re.DOTALL)
-    assert variant is not None
-    before, after = COMPOSE[: COMPOSE.index("\nservices:\n")], COMPOSE[COMPOSE.index("\nsecrets:\n") :]
-    return before + "\nservices:\n" + re.sub(r"^#", "", variant[1], flags=re.MULTILINE) + after
 
 
 def ok(report: dict[str, Any]) -> bool:
@@ -146,7 +136,7 @@ def test_an_upgrade_keeps_what_was_indexed(stack: Any, engine: Any, image: str, 
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("stack", [one_service()], indirect=True, ids=["one service"])
+@pytest.mark.parametrize("stack", ["one"], indirect=True)
 async def test_the_one_service_for_small_machines_answers_a_client_outside(stack: Any, record_property: Any) -> None:
     started = time.monotonic()
     stack.up()

@@ -1,8 +1,10 @@
 """`/health` and the status of sources, embedder and sync."""
 
+import os
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,7 +13,7 @@ import pytest
 from passageway.embedder import EmbedderInfo
 from passageway.errors import EmbedderError
 from passageway.index.state import SourceState
-from passageway.settings import Settings
+from passageway.settings import Settings, load_settings
 from passageway_query.health import HealthSource, health_text
 from passageway_query.model_check import ModelCheck
 from passageway_query.search import Search
@@ -142,6 +144,31 @@ def test_a_sync_process_that_never_came_is_gone_after_half_a_minute(
     assert before.status == "indexing"
     assert after.sync and after.sync.state == "gone"
     assert after.status == "degraded"
+
+
+def test_a_data_folder_that_sync_cannot_write_to_is_named_at_once(
+    data_dir: Path, embedder: Any, tmp_path: Path
+) -> None:
+    settings = load_settings({"HOME": str(tmp_path), "PASSAGEWAY_DATA_DIR": str(tmp_path / "gone")})
+    search = Search(data_dir, embedder)
+    try:
+        health = HealthSource(settings, search, None, ("wiki",)).report(errors=True)
+    finally:
+        search.close()
+    assert health.status == "degraded"
+    assert health.sources[0].error is not None
+    assert health.sources[0].error.startswith(f"{tmp_path}/gone cannot be written by user {os.geteuid()}; make it")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_sync_may_not_write_any_more_is_named_when_sync_is_missed(
+    build: Callable[..., None], serve: Callable[..., str], data_dir: Path, auth: dict[str, str]
+) -> None:
+    then = time.time() - 3600
+    build(state=SourceState("ok", heartbeat=then, last_success=then, built=True))
+    (data_dir / "notes.db").chmod(0o400)
+    [source] = httpx.get(f"{serve(connectors=['notes'])}/health", headers=auth).json()["sources"]
+    assert source["error"].startswith(f"{data_dir}/notes.db cannot be written by user")
 
 
 def test_an_embedder_that_cannot_be_reached_degrades(client: httpx.Client, embedder: Any, auth: dict[str, str]) -> None:

@@ -1,8 +1,11 @@
 """The state of sources, embedder and sync as the index files tell it; error texts are for whoever has the password."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+from passageway.index.layout import index_path
 from passageway.settings import Settings
 from passageway_query.answer import SourceReport
 from passageway_query.model_check import ModelCheck
@@ -14,6 +17,7 @@ HEARTBEAT_MAX_AGE_S = 30
 
 NO_FILE = "no index file yet: the sync process has not started on this source"
 STALE = "the sync process has not looked after this source for {age_s} s"
+UNWRITABLE = "{path} cannot be written by user {user}; make it writable for the user that passageway runs as"
 
 
 class HealthSource:
@@ -48,7 +52,7 @@ class HealthSource:
         # The model first: whether vectors are current is told against it.
         embedder = self._model.health()
         now = self._now()
-        sources = _sources(self._search.sources(), self._connectors, now)
+        sources = _sources(self._search.sources(), self._connectors, self._settings.data_dir, now)
         sync = _sync(sources, waited_s=now - self._started)
         health = Health(
             status=_status(sources, embedder, sync),
@@ -74,21 +78,40 @@ def without_errors(health: Health) -> Health:
     )
 
 
-def _sources(reports: Sequence[SourceReport], connectors: Sequence[str] | None, now: float) -> list[SourceHealth]:
+def _sources(
+    reports: Sequence[SourceReport], connectors: Sequence[str] | None, data_dir: Path, now: float
+) -> list[SourceHealth]:
     """One entry a file, and one a connector that has none yet, by name."""
-    found = [_source(report, connectors is None or report.name in connectors, now) for report in reports]
-    missing = sorted(set(connectors or ()) - {report.name for report in reports})
+    found = [_source(report, connectors is None or report.name in connectors, data_dir, now) for report in reports]
+    missing = set(connectors or ()) - {report.name for report in reports}
+    barred = _barred(data_dir)
     waiting = [
-        SourceHealth(name=name, state="indexing", items=0, sections=0, vectors_current=True, error=NO_FILE)
+        SourceHealth(
+            name=name,
+            state="failing" if barred else "indexing",
+            items=0,
+            sections=0,
+            vectors_current=True,
+            error=barred or NO_FILE,
+        )
         for name in missing
     ]
     return sorted([*found, *waiting], key=lambda source: source.name)
 
 
-def _source(report: SourceReport, configured: bool, now: float) -> SourceHealth:
+def _barred(*paths: Path) -> str | None:
+    """Why nothing can be written there, or None. Sync, which cannot leave word of it then, runs as the same user."""
+    barred = next((path for path in paths if not os.access(path, os.W_OK)), None)
+    return None if barred is None else UNWRITABLE.format(path=barred, user=os.geteuid())
+
+
+def _source(report: SourceReport, configured: bool, data_dir: Path, now: float) -> SourceHealth:
     state = report.state
     beat_age_s = _age(state.heartbeat, now)
     stale = configured and beat_age_s is not None and beat_age_s > HEARTBEAT_MAX_AGE_S
+    error = state.error
+    if stale and error is None:
+        error = _barred(data_dir, index_path(data_dir, report.name)) or STALE.format(age_s=beat_age_s)
     return SourceHealth(
         name=report.name,
         state=state.state,
@@ -100,7 +123,7 @@ def _source(report: SourceReport, configured: bool, now: float) -> SourceHealth:
         heartbeat_age_s=beat_age_s,
         vectors_current=report.vectors_current,
         configured=configured,
-        error=state.error or (STALE.format(age_s=beat_age_s) if stale else None),
+        error=error,
     )
 
 

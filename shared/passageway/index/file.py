@@ -39,7 +39,10 @@ class FileLock:
             raise StorageError(f"{self._path}: another sync holds this source; stop one of the two") from error
         except OSError as error:
             self.release()
-            raise StorageError(f"{self._path}: cannot be locked ({error.strerror or error})") from error
+            raise StorageError(
+                f"{self._path}: cannot be locked ({error.strerror or error}); "
+                "the file and its folder must be writable for the user that passageway runs as"
+            ) from error
 
     def release(self) -> None:
         """Let go; safe to call twice. The side file stays, since removing it would race with the next holder."""
