@@ -1,11 +1,16 @@
 """The server of this machine as its own commands reach it: its address, a client for it, and what opens it."""
 
+import os
+import re
 from collections.abc import Callable
 
 import httpx
 
 from passageway.settings import Settings
 from passageway_cli.init import PASSWORD_FILE
+from passageway_cli.service import ENV_FILE
+
+_SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
 def local_url(settings: Settings) -> httpx.URL:
@@ -27,6 +32,15 @@ def own_password(settings: Settings) -> str | None:
         return (settings.config_path.parent / PASSWORD_FILE).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def own_environment(settings: Settings) -> dict[str, str]:
+    """The environment, and beneath it the tokens of the file that a service is given."""
+    try:
+        lines = (settings.config_path.parent / ENV_FILE).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        lines = []
+    return {**{match[1]: match[2] for line in lines if (match := _SETTING.fullmatch(line))}, **os.environ}
 
 
 def with_password(settings: Settings) -> Callable[[httpx.Request], httpx.Request]:

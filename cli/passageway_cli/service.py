@@ -12,6 +12,9 @@ from passageway.errors import SettingsError
 from passageway.settings import VARIABLES, Settings
 from passageway_cli.service_files import LABEL, ServiceProcess, agent, process_name, target, unit
 
+ENV_FILE = "env"
+"""Beside the configuration file: the tokens of the sources, a NAME=value a line."""
+
 Layout = Literal["one", "three"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
@@ -113,7 +116,7 @@ def _processes(settings: Settings, layout: Layout, environ: Mapping[str, str], h
             # -P: a file in the folder where the service starts must not stand in for one of ours.
             command=(sys.executable, "-P", "-m", "passageway_cli", *option, *((role,) if role else ())),
             environment=carried if role in ("embed", "sync") else {**carried, **password},
-            env_file=folder / "env",
+            env_file=folder / ENV_FILE,
             log=home / "Library" / "Logs" / f"{process_name(role, settings.instance, '.')}.log",
             writable=writable_folders(settings),
         )

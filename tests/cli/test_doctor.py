@@ -119,6 +119,14 @@ def test_a_secret_that_is_not_set_is_named_by_its_variable(environment: Environm
     assert "NOTES_KEY, which is not set" in finding.seen
 
 
+def test_a_secret_of_the_file_that_the_service_reads_is_known(environment: Environment, look: Look) -> None:
+    config = Path(environment["PASSAGEWAY_CONFIG"])
+    text = config.read_text(encoding="utf-8").replace("env =", 'secrets = { KEY = "env:NOTES_KEY" }\nenv =')
+    config.write_text(text, encoding="utf-8")
+    (config.parent / "env").write_text("# tokens\nNOTES_KEY=a b$c\n", encoding="utf-8")
+    assert look()["connector notes"][0].state is State.OK
+
+
 def test_a_model_that_fails_is_a_failure(environment: Environment, look: Look) -> None:
     config = Path(environment["PASSAGEWAY_CONFIG"])
     text = config.read_text(encoding="utf-8").replace("letters_embedder.py", "no_embedder.py")

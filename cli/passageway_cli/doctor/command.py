@@ -44,7 +44,7 @@ def findings(settings: Settings) -> Iterator[Finding]:
     yield machine.password(settings, os.environ)
     yield from machine.data_folder(settings, config)
     if config is not None:
-        yield from machine.connectors(config)
+        yield from machine.connectors(settings, config)
     with own_client(TIMEOUT_S) as http:
         report, found = server(settings, http)
     yield from found

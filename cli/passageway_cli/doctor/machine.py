@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from passageway.config import Config, ConnectorConfig, load_config
@@ -18,7 +19,7 @@ from passageway.protocol import Connector
 from passageway.settings import Settings
 from passageway_cli.doctor.finding import Finding, counted, failed, ok, warning
 from passageway_cli.init import PASSWORD_FILE
-from passageway_cli.own_server import own_password
+from passageway_cli.own_server import own_environment, own_password
 from passageway_embed.make import make_embedder
 from passageway_embed.packages import installed_package
 from passageway_query.search import Search
@@ -160,17 +161,17 @@ def index_files(settings: Settings, config: Config) -> Iterator[Finding]:
             yield ok(what, f"{counted(report.items, 'item')}, {counted(report.sections, 'section')}")
 
 
-def connectors(config: Config) -> Iterator[Finding]:
+def connectors(settings: Settings, config: Config) -> Iterator[Finding]:
     """What each connector says to `check`, in the order of the configuration."""
     with ThreadPoolExecutor(CHECKS_AT_ONCE) as pool:
-        yield from pool.map(_connector, config.connectors)
+        yield from pool.map(partial(_connector, environ=own_environment(settings)), config.connectors)
 
 
-def _connector(config: ConnectorConfig) -> Finding:
+def _connector(config: ConnectorConfig, environ: Mapping[str, str]) -> Finding:
     what = f"connector {config.name}"
     patience = config.model_copy(update={"timeout": min(config.timeout, CHECK_TIMEOUT_S)})
     try:
-        with contextlib.closing(Connector.from_config(patience)) as connector:
+        with contextlib.closing(Connector.from_config(patience, environ)) as connector:
             reply = connector.check()
     except SettingsError as error:
         return failed(what, str(error), "or run doctor where the server's environment is")
