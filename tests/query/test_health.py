@@ -146,6 +146,14 @@ def test_a_sync_process_that_never_came_is_gone_after_half_a_minute(
     assert after.status == "degraded"
 
 
+def test_a_sync_that_ended_before_the_clock_was_set_back_is_gone(
+    build: Callable[..., None], serve: Callable[..., str]
+) -> None:
+    then = time.time() + 3600
+    build(state=SourceState("ok", heartbeat=then, last_success=then, built=True))
+    assert httpx.get(f"{serve(connectors=['notes'])}/health").json()["sync"]["state"] == "gone"
+
+
 def test_a_data_folder_that_sync_cannot_write_to_is_named_at_once(
     data_dir: Path, embedder: Any, tmp_path: Path
 ) -> None:

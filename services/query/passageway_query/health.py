@@ -107,7 +107,8 @@ def _barred(*paths: Path) -> str | None:
 
 def _source(report: SourceReport, configured: bool, data_dir: Path, now: float) -> SourceHealth:
     state = report.state
-    beat_age_s = _age(state.heartbeat, now)
+    # One of the future is from before the clock was set back, and as old as that: a living sync soon writes another.
+    beat_age_s = None if state.heartbeat is None else abs(round(now - state.heartbeat))
     stale = configured and beat_age_s is not None and beat_age_s > HEARTBEAT_MAX_AGE_S
     error = state.error
     if stale and error is None:
