@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from passageway_cli.eval.cases import Case
-from passageway_cli.eval.measurement import CaseResult, IndexedSource, NearMiss, Setting, Subject, summary
+from passageway_cli.eval.measurement import CaseResult, IndexedSource, NearMiss, Occasion, Subject, summary
 from passageway_cli.eval.metrics import Found, Outcome, Score
 
 SECRET_WORDS = ("Rotating the signing key", "https://intranet.example.org/keys", "who holds the vault key?", "keys.md")
@@ -36,8 +36,8 @@ def outcome() -> MakeOutcome:
 
 
 @pytest.fixture
-def setting() -> Setting:
-    return Setting("2026-11-30", "0.1.0", "Linux x86_64, Python 3.11.7")
+def occasion() -> Occasion:
+    return Occasion("2026-11-30", "0.1.0", "Linux x86_64, Python 3.11.7")
 
 
 @pytest.fixture

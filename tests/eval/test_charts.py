@@ -42,7 +42,7 @@ def test_a_bar_is_as_long_as_its_share_and_its_whisker_spans_the_interval() -> N
     assert bar.length == 170
     assert bar.whisker is not None
     assert bar.whisker[0] < 170 < bar.whisker[1]
-    assert len(bar.label) == 34
+    assert len(bar.label) == 36
     assert bar.full_label == "a label that is far too long for a telephone"
 
 

@@ -16,7 +16,7 @@ from passageway_cli.eval.history import (
     with_entries,
     write_history,
 )
-from passageway_cli.eval.measurement import Setting, Subject
+from passageway_cli.eval.measurement import Occasion, Subject
 from passageway_cli.eval.tables import history_table
 
 MakeSubject = Callable[..., Subject]
@@ -26,9 +26,9 @@ def test_it_lies_beside_the_page_under_the_name_of_the_page() -> None:
     assert history_path(Path("docs/measurements.md")) == Path("docs/measurements.history.json")
 
 
-def test_what_is_written_is_read_again(tmp_path: Path, subject: MakeSubject, setting: Setting) -> None:
+def test_what_is_written_is_read_again(tmp_path: Path, subject: MakeSubject, occasion: Occasion) -> None:
     path = tmp_path / "page.history.json"
-    entry = entry_of(subject(), setting)
+    entry = entry_of(subject(), occasion)
     assert load_history(path) == ()
     write_history(path, [entry])
     assert load_history(path) == (entry,)
@@ -37,10 +37,10 @@ def test_what_is_written_is_read_again(tmp_path: Path, subject: MakeSubject, set
 
 
 def test_a_run_with_the_same_day_model_threshold_and_version_is_replaced(
-    subject: MakeSubject, setting: Setting
+    subject: MakeSubject, occasion: Occasion
 ) -> None:
-    first = entry_of(subject(), setting)
-    again = entry_of(subject(miss=2), setting)
+    first = entry_of(subject(), occasion)
+    again = entry_of(subject(miss=2), occasion)
     others = [
         replace(first, date="2026-11-29"),
         replace(first, embedder="other"),
@@ -50,8 +50,8 @@ def test_a_run_with_the_same_day_model_threshold_and_version_is_replaced(
     assert with_entries([first, *others], [again]) == (*others, again)
 
 
-def test_the_table_has_the_last_ten_runs(subject: MakeSubject, setting: Setting) -> None:
-    entry = entry_of(subject(), setting)
+def test_the_table_has_the_last_ten_runs(subject: MakeSubject, occasion: Occasion) -> None:
+    entry = entry_of(subject(), occasion)
     history = [replace(entry, date=f"2026-10-{day:02}") for day in range(1, 16)]
     rows = history_table(history).rows
     assert len(rows) == SHOWN
@@ -93,10 +93,10 @@ def test_a_broken_history_is_refused_and_left_alone(tmp_path: Path, content: byt
     ],
 )
 def test_a_history_with_a_value_of_another_kind_is_refused_with_its_place(
-    tmp_path: Path, subject: MakeSubject, setting: Setting, key: str, value: object
+    tmp_path: Path, subject: MakeSubject, occasion: Occasion, key: str, value: object
 ) -> None:
     path = tmp_path / "page.history.json"
-    write_history(path, [entry_of(subject(), setting)])
+    write_history(path, [entry_of(subject(), occasion)])
     tables = orjson.loads(path.read_bytes())
     tables["runs"][0][key] = value
     path.write_bytes(orjson.dumps(tables))

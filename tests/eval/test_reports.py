@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from passageway_cli.eval.history import entry_of
-from passageway_cli.eval.measurement import Setting, Subject, pairs, summary
+from passageway_cli.eval.measurement import Occasion, Subject, pairs, summary
 from passageway_cli.eval.metrics import Outcome, Score
 from passageway_cli.eval.report import ComparisonReport, Report, RunReport
 from passageway_cli.eval.report_html import report_html
@@ -26,12 +26,12 @@ MakeSubject = Callable[..., Subject]
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
-def run(subject: Subject, setting: Setting) -> RunReport:
-    return RunReport(setting, subject, verdicts([Target("hit_at_3", 0.7), Target("silence", 0.9)], subject.measured))
+def run(subject: Subject, occasion: Occasion) -> RunReport:
+    return RunReport(occasion, subject, verdicts([Target("hit_at_3", 0.7), Target("silence", 0.9)], subject.measured))
 
 
-def comparison(subjects: tuple[Subject, ...], setting: Setting, *, shared: bool = False) -> ComparisonReport:
-    return ComparisonReport(setting, subjects, pairs(subjects, [True] * 4 + [False] * 4), shared)
+def comparison(subjects: tuple[Subject, ...], occasion: Occasion, *, shared: bool = False) -> ComparisonReport:
+    return ComparisonReport(occasion, subjects, pairs(subjects, [True] * 4 + [False] * 4), shared)
 
 
 class Page(HTMLParser):
@@ -98,16 +98,16 @@ def test_a_group_without_such_questions_shows_that_nothing_is_known(subject: Mak
     ]
 
 
-def test_without_leaving_out_nothing_is_said_of_near_misses(subject: MakeSubject, setting: Setting) -> None:
-    text = markdown(run(subject(near=False), setting))
+def test_without_leaving_out_nothing_is_said_of_near_misses(subject: MakeSubject, occasion: Occasion) -> None:
+    text = markdown(run(subject(near=False), occasion))
     assert "ear-miss" not in text
-    assert "near_miss" not in orjson.loads(report_json(run(subject(near=False), setting)))["metrics"]
+    assert "near_miss" not in orjson.loads(report_json(run(subject(near=False), occasion)))["metrics"]
 
 
 def test_markdown_shows_the_run_the_sweep_the_groups_the_targets_and_the_history(
-    subject: MakeSubject, setting: Setting
+    subject: MakeSubject, occasion: Occasion
 ) -> None:
-    text = markdown(run(subject(), setting), [entry_of(subject(), setting)])
+    text = markdown(run(subject(), occasion), [entry_of(subject(), occasion)])
     assert text.startswith("2026-11-30 · passageway 0.1.0 · toy-64 (64 dimensions) · relevance threshold 0.845\n\n")
     assert "Linux x86_64, Python 3.11.7 · index built in 20.9 s" in text
     assert "notes: 30 items, 818 sections; wiki: 1 item, 1 section" in text
@@ -118,8 +118,8 @@ def test_markdown_shows_the_run_the_sweep_the_groups_the_targets_and_the_history
     assert "| 2026-11-30 | toy-64 " in text
 
 
-def test_every_table_of_a_markdown_report_has_equal_rows(subject: MakeSubject, setting: Setting) -> None:
-    text = markdown(run(subject(cases=True), setting), cases=True)
+def test_every_table_of_a_markdown_report_has_equal_rows(subject: MakeSubject, occasion: Occasion) -> None:
+    text = markdown(run(subject(cases=True), occasion), cases=True)
     blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
     assert len(blocks) == 5
     for block in blocks:
@@ -127,11 +127,11 @@ def test_every_table_of_a_markdown_report_has_equal_rows(subject: MakeSubject, s
 
 
 def test_what_somebody_named_cannot_break_a_table_or_a_page(
-    outcome: Callable[..., Outcome], subject: MakeSubject, setting: Setting
+    outcome: Callable[..., Outcome], subject: MakeSubject, occasion: Occasion
 ) -> None:
     nasty = "a|b `c` <script>alert(1)</script>\n<!-- passageway:results:end -->"
     measured = summary(0.845, [outcome([True], group=nasty), outcome([], answerable=False)], None)
-    report = run(replace(subject(), measured=measured, sweep=()), setting)
+    report = run(replace(subject(), measured=measured, sweep=()), occasion)
     text = markdown(report)
     assert "\n<!-- passageway:results:end -->" not in text
     assert r"a\|b \`c\` \<script\>alert(1)\</script\> \<!-- passageway:results:end --\>" in text
@@ -142,10 +142,10 @@ def test_what_somebody_named_cannot_break_a_table_or_a_page(
 @given(label=st.text(st.sampled_from("ab0 _*~`\\\\<>|[]()!&;#-.:/\n\t"), min_size=1).filter(str.strip))
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_label_reads_as_it_was_written_wherever_markdown_is_shown(
-    outcome: Callable[..., Outcome], subject: MakeSubject, setting: Setting, label: str
+    outcome: Callable[..., Outcome], subject: MakeSubject, occasion: Occasion, label: str
 ) -> None:
     measured = summary(0.845, [outcome([True], group=label)], None)
-    text = markdown(run(replace(subject(), measured=measured, sweep=()), setting))
+    text = markdown(run(replace(subject(), measured=measured, sweep=()), occasion))
     tokens = MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
     heading = next(place for place, token in enumerate(tokens) if token.content == "Groups")
     cell = next(token for place, token in enumerate(tokens) if place > heading and token.map and token.type == "inline"
@@ -155,9 +155,9 @@ def test_a_label_reads_as_it_was_written_wherever_markdown_is_shown(
 
 
 def test_a_report_holds_no_question_title_or_address_by_itself(
-    subject: MakeSubject, setting: Setting, secret_words: tuple[str, ...]
+    subject: MakeSubject, occasion: Occasion, secret_words: tuple[str, ...]
 ) -> None:
-    single, several = run(subject(), setting), comparison((subject("a"), subject("b")), setting)
+    single, several = run(subject(), occasion), comparison((subject("a"), subject("b")), occasion)
     reports: list[Report] = [single, several]
     for report in reports:
         for text in (markdown(report), report_json(report).decode(), report_html(report)):
@@ -165,9 +165,9 @@ def test_a_report_holds_no_question_title_or_address_by_itself(
 
 
 def test_questions_are_reported_on_demand_with_their_rank_and_what_was_found(
-    subject: MakeSubject, setting: Setting, secret_words: tuple[str, ...]
+    subject: MakeSubject, occasion: Occasion, secret_words: tuple[str, ...]
 ) -> None:
-    report = run(subject(cases=True), setting)
+    report = run(subject(cases=True), occasion)
     title, _, query, item_id = secret_words
     for text in (markdown(report, cases=True), report_html(report)):
         assert query in text
@@ -181,14 +181,14 @@ def test_questions_are_reported_on_demand_with_their_rank_and_what_was_found(
 
 
 def test_a_page_is_written_without_the_questions_even_when_the_report_has_them(
-    subject: MakeSubject, setting: Setting, secret_words: tuple[str, ...]
+    subject: MakeSubject, occasion: Occasion, secret_words: tuple[str, ...]
 ) -> None:
-    text = markdown(run(subject(cases=True), setting))
+    text = markdown(run(subject(cases=True), occasion))
     assert not [word for word in secret_words if word in text]
 
 
-def test_json_has_each_figure_with_its_interval(subject: MakeSubject, setting: Setting) -> None:
-    tables = orjson.loads(report_json(run(subject(), setting)))
+def test_json_has_each_figure_with_its_interval(subject: MakeSubject, occasion: Occasion) -> None:
+    tables = orjson.loads(report_json(run(subject(), occasion)))
     assert (tables["kind"], tables["date"], tables["machine"]) == ("run", "2026-11-30", "Linux x86_64, Python 3.11.7")
     assert tables["metrics"]["hit_at_3"] == 0.75
     assert tables["intervals"]["hit_at_3"] == pytest.approx([0.3006, 0.9544], abs=1e-4)
@@ -202,17 +202,17 @@ def test_json_has_each_figure_with_its_interval(subject: MakeSubject, setting: S
 
 def test_json_says_null_for_what_is_not_known(outcome: Callable[..., Outcome], subject: MakeSubject) -> None:
     only = replace(subject(), measured=summary(0.8, [outcome([True])], None), sweep=(), recall_at_10=Score(0, 0))
-    tables = orjson.loads(report_json(run(only, Setting("2026-11-30", "0.1.0", "m"))))
+    tables = orjson.loads(report_json(run(only, Occasion("2026-11-30", "0.1.0", "m"))))
     assert tables["metrics"]["silence"] is None
     assert tables["intervals"]["silence"] is None
     assert tables["recall_at_10_before_gate"] is None
 
 
-def test_the_page_loads_nothing_runs_nothing_and_is_well_formed(subject: MakeSubject, setting: Setting) -> None:
+def test_the_page_loads_nothing_runs_nothing_and_is_well_formed(subject: MakeSubject, occasion: Occasion) -> None:
     reports: list[Report] = [
-        run(subject(cases=True), setting),
-        run(subject(near=False, grouped=False), setting),
-        comparison((subject("a"), subject("b")), setting),
+        run(subject(cases=True), occasion),
+        run(subject(near=False, grouped=False), occasion),
+        comparison((subject("a"), subject("b")), occasion),
     ]
     for report in reports:
         html = report_html(report)
@@ -225,9 +225,9 @@ def test_the_page_loads_nothing_runs_nothing_and_is_well_formed(subject: MakeSub
 
 
 def test_the_page_draws_the_sweep_with_bands_the_groups_as_bars_and_the_times(
-    subject: MakeSubject, setting: Setting
+    subject: MakeSubject, occasion: Occasion
 ) -> None:
-    html = report_html(run(subject(), setting))
+    html = report_html(run(subject(), occasion))
     # Two plots of a sweep with 3 and 2 lines, each drawn for a wide and a narrow window.
     assert html.count("<polyline") == html.count("<polygon") == 2 * (3 + 2)
     assert html.count("Hit@3 at 0.845: 75.0% (30–95%)") == 2
@@ -236,9 +236,28 @@ def test_the_page_draws_the_sweep_with_bands_the_groups_as_bars_and_the_times(
     assert html.count('class="whisker"') == 2 * (6 + 4)
 
 
-def test_a_comparison_puts_candidates_side_by_side_and_pairs_them(subject: MakeSubject, setting: Setting) -> None:
-    report = comparison((subject("default"), subject("other", miss=3)), setting)
-    text = markdown(report, [entry_of(subject("default"), setting)])
+def test_nothing_is_drawn_of_what_no_question_stands_behind(
+    outcome: Callable[..., Outcome], subject: MakeSubject, occasion: Occasion
+) -> None:
+    measured = summary(0.845, [outcome([], answerable=False)], [])
+    html = report_html(run(replace(subject(), measured=measured, sweep=(measured,)), occasion))
+    assert "Higher is better" in html
+    assert "Lower is better" not in html
+    assert html.count('class="whisker"') == 2  # silence, in both widths
+
+
+def test_a_kind_of_silence_has_one_colour_in_all_drawings(subject: MakeSubject, occasion: Occasion) -> None:
+    html = report_html(run(subject(), occasion))
+    for group in ("off-topic", "near-topic"):
+        styles = re.findall(rf'<li><svg[^>]*><line class="line l(\d)"[^>]*></svg>Silence, {group}</li>', html)
+        styles += re.findall(rf'>(?:Silence, {group}|{group}: silence)<title>.*?<rect class="f(\d)"', html, re.S)
+        assert len(styles) == 1 + 2 + 2
+        assert len(set(styles)) == 1
+
+
+def test_a_comparison_puts_candidates_side_by_side_and_pairs_them(subject: MakeSubject, occasion: Occasion) -> None:
+    report = comparison((subject("default"), subject("other", miss=3)), occasion)
+    text = markdown(report, [entry_of(subject("default"), occasion)])
     assert "| default: toy-64 | 64         | 0.845     | 0.2 s | 20.9 s | 75.0% (30–95%) |" in text
     assert "| default and other | Hit@3   | 4         | 2       | 2            | 0            | 0.500 |" in text
     assert "### Relevance threshold: other" in text
@@ -251,9 +270,9 @@ def test_a_comparison_puts_candidates_side_by_side_and_pairs_them(subject: MakeS
     assert "McNemar" in html
 
 
-def test_a_comparison_at_one_threshold_says_so(subject: MakeSubject, setting: Setting) -> None:
+def test_a_comparison_at_one_threshold_says_so(subject: MakeSubject, occasion: Occasion) -> None:
     subjects = (subject("a"), subject("b"))
-    own, shared = comparison(subjects, setting), comparison(subjects, setting, shared=True)
+    own, shared = comparison(subjects, occasion), comparison(subjects, occasion, shared=True)
     assert "its own threshold" in markdown(own)
     assert "at one threshold" in markdown(shared)
     assert orjson.loads(report_json(shared))["shared_threshold"] is True

@@ -8,8 +8,9 @@ from passageway_cli.eval.intervals import Interval
 from passageway_cli.eval.metrics import Latency, Score
 from passageway_cli.eval.wording import milliseconds, rate, threshold
 
-WIDTHS = (800, 340)
-"""One drawing for wide windows and one for a telephone: text that is scaled down cannot be read."""
+WIDTHS = (864, 358)
+"""One drawing for wide windows and one for a telephone: text that is scaled down cannot be read. The page is as wide,
+without its margins."""
 
 LEFT, RIGHT, TOP, BOTTOM = 44, 12, 10, 40
 """Margins around a plot, for the labels of its axes."""
@@ -131,7 +132,7 @@ def bar_plot(bars: Sequence[tuple[str, int, Score]], width: int) -> BarPlot:
     """A bar for each (label, style, score)."""
     row = 46
     x = _scale(0, 1, 0, width)
-    fitting = 90 if width > 500 else 34
+    fitting = 90 if width > 500 else 36
     return BarPlot(
         width,
         row * len(bars),

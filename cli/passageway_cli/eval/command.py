@@ -19,7 +19,7 @@ from passageway.settings import Settings
 from passageway_cli.eval.cases import CasesFile, load_cases
 from passageway_cli.eval.folders import index_folder, prepare_kept_folder
 from passageway_cli.eval.indexes import check_kept_model
-from passageway_cli.eval.measurement import Setting, Subject, pairs
+from passageway_cli.eval.measurement import Occasion, Subject, pairs
 from passageway_cli.eval.publication import prepare_publication, publish
 from passageway_cli.eval.report import ComparisonReport, RunReport
 from passageway_cli.eval.subjects import Plan, measure_subject, started
@@ -59,7 +59,7 @@ def _run(settings: Settings, config: Config, cases: CasesFile, arguments: argpar
     with started("", config.embedder, settings) as embedder, index_folder(arguments.data_dir) as folder:
         check_kept_model(folder, embedder.embedder)
         subject = measure_subject(embedder, config, folder, plan, console)
-    report = RunReport(_setting(), subject, verdicts(cases.targets, subject.measured))
+    report = RunReport(_occasion(), subject, verdicts(cases.targets, subject.measured))
     publish(report, publication)
     return _enforced(report.verdicts) if arguments.enforce else 0
 
@@ -78,7 +78,7 @@ def _compare(settings: Settings, config: Config, cases: CasesFile, arguments: ar
     _warn_of_changed_sources(subjects)
     compared = pairs(subjects, [case.answerable for case in cases.cases])
     publish(
-        ComparisonReport(_setting(), tuple(subjects), compared, shared_threshold=arguments.threshold is not None),
+        ComparisonReport(_occasion(), tuple(subjects), compared, shared_threshold=arguments.threshold is not None),
         publication,
     )
     return 0
@@ -98,10 +98,10 @@ def _plan(cases: CasesFile, arguments: argparse.Namespace, *, include_cases: boo
     return Plan(cases.cases, arguments.threshold, arguments.sweep, arguments.leave_out, include_cases)
 
 
-def _setting() -> Setting:
+def _occasion() -> Occasion:
     """Today, here. The machine's kind, never its name."""
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
-    return Setting(datetime.datetime.now().astimezone().date().isoformat(), __version__, machine)
+    return Occasion(datetime.datetime.now().astimezone().date().isoformat(), __version__, machine)
 
 
 def _candidates(config: Config, wanted: Sequence[str]) -> dict[str, EmbedderConfig]:

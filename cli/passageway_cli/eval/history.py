@@ -9,7 +9,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from passageway.errors import SettingsError
-from passageway_cli.eval.measurement import Setting, Subject
+from passageway_cli.eval.measurement import Occasion, Subject
 
 SHOWN = 10
 """Runs that the table on the page has."""
@@ -45,12 +45,12 @@ def history_path(page: Path) -> Path:
     return page.with_name(f"{page.stem}.history.json")
 
 
-def entry_of(subject: Subject, setting: Setting) -> Entry:
+def entry_of(subject: Subject, occasion: Occasion) -> Entry:
     """The line that a run leaves in the history."""
     measured, metrics = subject.measured, subject.measured.metrics
     return Entry(
-        date=setting.date,
-        version=setting.version,
+        date=occasion.date,
+        version=occasion.version,
         embedder=subject.label,
         threshold=measured.threshold,
         questions=metrics.questions,

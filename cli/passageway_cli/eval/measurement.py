@@ -53,7 +53,7 @@ class IndexedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Occasion:
     """When and where: date as ISO 8601, version of passageway, and operating system, processor and Python."""
 
     date: str

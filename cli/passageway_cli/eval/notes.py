@@ -2,8 +2,8 @@
 
 INTERVALS = (
     "In brackets stands the 95% interval: with this many questions, the true figure may lie anywhere in it. Rates have "
-    "a Wilson interval; so have the means (MRR, nDCG), where it is wider than need be. Two intervals that overlap may "
-    "still hide a real difference, so use them to doubt one figure, and not to compare two."
+    "a Wilson interval; so have the means (MRR, nDCG, recall), where it is wider than need be. Two intervals that "
+    "overlap may still hide a real difference, so use them to doubt one figure, and not to compare two."
 )
 
 POINTS = "This table shows values without their intervals."

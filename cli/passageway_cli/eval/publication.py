@@ -63,7 +63,7 @@ def publish(report: Report, publication: Publication) -> None:
 
 def _entries(report: Report) -> Sequence[Entry]:
     subjects = (report.subject,) if isinstance(report, RunReport) else report.subjects
-    return [entry_of(subject, report.setting) for subject in subjects]
+    return [entry_of(subject, report.occasion) for subject in subjects]
 
 
 def _print(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from passageway_cli.eval.measurement import Pair, Setting, Subject
+from passageway_cli.eval.measurement import Occasion, Pair, Subject
 from passageway_cli.eval.verdicts import Verdict
 
 
@@ -10,7 +10,7 @@ from passageway_cli.eval.verdicts import Verdict
 class RunReport:
     """One model on one set of questions."""
 
-    setting: Setting
+    occasion: Occasion
     subject: Subject
     verdicts: tuple[Verdict, ...]
 
@@ -19,7 +19,7 @@ class RunReport:
 class ComparisonReport:
     """Several models on the same questions. `shared_threshold`: all were asked at one, not each at its own."""
 
-    setting: Setting
+    occasion: Occasion
     subjects: tuple[Subject, ...]
     pairs: tuple[Pair, ...]
     shared_threshold: bool

@@ -29,7 +29,7 @@ HIT, FALSE_SILENCE, NEAR_MISS, SILENCE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Drawing:
     """One drawing in every width, with what it shows in words for those who cannot see it."""
 
     kind: str
@@ -43,7 +43,7 @@ class Part:
     """A section of the page: heading, drawings, table and notes, each of which may be missing."""
 
     heading: str
-    figures: tuple[Figure, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
     table: Table | None = None
     notes: tuple[str, ...] = ()
 
@@ -79,7 +79,7 @@ def _run(report: RunReport) -> list[Part]:
     if measured.metrics.latency is not None:
         latency = measured.metrics.latency
         plots = tuple(histogram(latency, width) for width in WIDTHS)
-        parts.append(Part("Time to answer", (Figure("histogram", "How the times to answer are spread", plots),)))
+        parts.append(Part("Time to answer", (Drawing("histogram", "How the times to answer are spread", plots),)))
     if report.verdicts:
         parts.append(Part("Targets", (), targets_table(report.verdicts)))
     if subject.cases:
@@ -90,11 +90,11 @@ def _run(report: RunReport) -> list[Part]:
 def _comparison(report: ComparisonReport) -> list[Part]:
     own = notes.SHARED_THRESHOLD if report.shared_threshold else notes.OWN_THRESHOLDS
     near = report.subjects[0].measured.near_miss is not None
-    figures = tuple(_bars(label, bars) for label, bars in _candidate_bars(report.subjects))
+    drawings = tuple(_bars(label, bars) for label, bars in _candidate_bars(report.subjects))
     table = candidates_table(report.subjects)
     said = (own, notes.INTERVALS, *([notes.NEAR_MISS] if near else []))
     return [
-        Part("Candidates", figures, table, said),
+        Part("Candidates", drawings, table, said),
         Part("Question by question", (), pairs_table(report.pairs), (notes.PAIRS,)),
         *(
             Part(f"Relevance threshold: {subject.name}", _sweep(subject), sweep_table(subject), (notes.POINTS,))
@@ -104,7 +104,7 @@ def _comparison(report: ComparisonReport) -> list[Part]:
     ]
 
 
-def _sweep(subject: Subject) -> tuple[Figure, ...]:
+def _sweep(subject: Subject) -> tuple[Drawing, ...]:
     """Two plots over the same thresholds: what should be high, and what should be low."""
     high = [Series("Hit@3", HIT, tuple(m.metrics.hit_at_3 for m in subject.sweep))]
     for number, (suffix, _) in enumerate(silences(subject.measured)):
@@ -114,20 +114,21 @@ def _sweep(subject: Subject) -> tuple[Figure, ...]:
     near = tuple(m.near_miss for m in subject.sweep if m.near_miss is not None)
     if near:
         low.append(Series("Near-miss answers", NEAR_MISS, near))
-    return (_lines("Higher is better", subject, high), _lines("Lower is better", subject, low))
+    plots = (_lines("Higher is better", subject, high), _lines("Lower is better", subject, low))
+    return tuple(plot for plot in plots if plot.legend)
 
 
-def _lines(words: str, subject: Subject, series: Sequence[Series]) -> Figure:
+def _lines(words: str, subject: Subject, series: Sequence[Series]) -> Drawing:
     thresholds = [measured.threshold for measured in subject.sweep]
     plots = tuple(sweep_plot(thresholds, series, subject.measured.threshold, width) for width in WIDTHS)
     legend = tuple((line.label, line.style) for line in plots[0].lines)
     own = threshold(subject.measured.threshold)
-    return Figure("lines", f"{words}: shares against the threshold, which was {own}", plots, legend)
+    return Drawing("lines", f"{words}: shares against the threshold, which was {own}", plots, legend)
 
 
-def _bars(words: str, bars: Iterable[tuple[str, int, Score]]) -> Figure:
+def _bars(words: str, bars: Iterable[tuple[str, int, Score]]) -> Drawing:
     known = [bar for bar in bars if bar[2].of]
-    return Figure("bars", words, tuple(bar_plot(known, width) for width in WIDTHS))
+    return Drawing("bars", words, tuple(bar_plot(known, width) for width in WIDTHS))
 
 
 def _headline_bars(measured: Measurement) -> list[tuple[str, int, Score]]:
@@ -141,11 +142,13 @@ def _headline_bars(measured: Measurement) -> list[tuple[str, int, Score]]:
     ]
 
 
-def _groups(measured: Measurement) -> Figure:
+def _groups(measured: Measurement) -> Drawing:
     bars: list[tuple[str, int, Score]] = []
+    apart = len(silences(measured)) > 1
+    silence = {group.name: SILENCE + number * apart for number, group in enumerate(measured.silence_groups)}
     for group in measured.groups:
         bars.append((f"{group.name}: hit@3", HIT, group.metrics.hit_at_3))
-        bars.append((f"{group.name}: silence", SILENCE, group.metrics.silence))
+        bars.append((f"{group.name}: silence", silence.get(group.name, SILENCE), group.metrics.silence))
         bars.append((f"{group.name}: near-miss answers", NEAR_MISS, group.near_miss or Score(0, 0)))
     return _bars("Shares by group", bars)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from passageway_cli.eval.measurement import CaseResult, Change, Group, Measurement, NearMiss, Pair, Setting, Subject
+from passageway_cli.eval.measurement import CaseResult, Change, Group, Measurement, NearMiss, Occasion, Pair, Subject
 from passageway_cli.eval.metrics import Found, Metrics, Quantile, Score
 from passageway_cli.eval.report import ComparisonReport, Report, RunReport
 from passageway_cli.eval.verdicts import Verdict
@@ -23,7 +23,7 @@ def _run(report: RunReport) -> dict[str, Any]:
     subject = report.subject
     return {
         "kind": "run",
-        **_setting(report.setting),
+        **_occasion(report.occasion),
         **_subject(subject),
         "targets": [_verdict(verdict) for verdict in report.verdicts],
         **({"cases": [_case(case) for case in subject.cases]} if subject.cases else {}),
@@ -33,15 +33,15 @@ def _run(report: RunReport) -> dict[str, Any]:
 def _comparison(report: ComparisonReport) -> dict[str, Any]:
     return {
         "kind": "compare",
-        **_setting(report.setting),
+        **_occasion(report.occasion),
         "shared_threshold": report.shared_threshold,
         "candidates": [{"name": subject.name, **_subject(subject)} for subject in report.subjects],
         "pairs": [_pair(pair) for pair in report.pairs],
     }
 
 
-def _setting(setting: Setting) -> dict[str, Any]:
-    return {"format": FORMAT, "date": setting.date, "passageway": setting.version, "machine": setting.machine}
+def _occasion(occasion: Occasion) -> dict[str, Any]:
+    return {"format": FORMAT, "date": occasion.date, "passageway": occasion.version, "machine": occasion.machine}
 
 
 def _subject(subject: Subject) -> dict[str, Any]:

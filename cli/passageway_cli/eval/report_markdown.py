@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from passageway_cli.eval import notes
 from passageway_cli.eval.history import Entry
-from passageway_cli.eval.measurement import Setting, Subject
+from passageway_cli.eval.measurement import Occasion, Subject
 from passageway_cli.eval.report import ComparisonReport, Report, RunReport
 from passageway_cli.eval.tables import (
     Table,
@@ -38,16 +38,16 @@ def markdown(report: Report, history: Sequence[Entry] = (), *, cases: bool = Fal
 
 def run_line(report: RunReport) -> str:
     """`2026-11-30 · passageway 0.1.0 · multilingual-e5-small (384 dimensions) · relevance threshold 0.845`."""
-    setting, subject = report.setting, report.subject
+    occasion, subject = report.occasion, report.subject
     model = f"{subject.embedder} ({subject.dimension} dimensions)"
-    return f"{_when(setting)} · {model} · relevance threshold {threshold(subject.measured.threshold)}"
+    return f"{_when(occasion)} · {model} · relevance threshold {threshold(subject.measured.threshold)}"
 
 
 def index_line(report: RunReport) -> str:
     """The machine, the time to build the index, and what each source holds."""
-    setting, subject = report.setting, report.subject
+    occasion, subject = report.occasion, report.subject
     built = "an earlier index brought up to date" if subject.index_kept else "index built"
-    return f"{setting.machine} · {built} in {seconds(subject.index_s)} ({sources_line(subject)})"
+    return f"{occasion.machine} · {built} in {seconds(subject.index_s)} ({sources_line(subject)})"
 
 
 def sources_line(subject: Subject) -> str:
@@ -62,11 +62,11 @@ def comparison_line(report: ComparisonReport) -> str:
     """The date, the version, how many questions, and the machine."""
     metrics = report.subjects[0].measured.metrics
     kinds = f"{metrics.answerable} answerable, {metrics.unanswerable} unanswerable"
-    return f"{_when(report.setting)} · {metrics.questions} questions ({kinds}) · {report.setting.machine}"
+    return f"{_when(report.occasion)} · {metrics.questions} questions ({kinds}) · {report.occasion.machine}"
 
 
-def _when(setting: Setting) -> str:
-    return f"{setting.date} · passageway {setting.version}"
+def _when(occasion: Occasion) -> str:
+    return f"{occasion.date} · passageway {occasion.version}"
 
 
 def _run(report: RunReport) -> list[str]:

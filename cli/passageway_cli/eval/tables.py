@@ -210,7 +210,8 @@ def _case_row(result: CaseResult, *, near: bool) -> tuple[str, ...]:
 
 
 def _found(found: Sequence[Found]) -> str:
-    return "; ".join(_hit(hit) for hit in found) or "–"
+    # Markdown makes one line of it, HTML keeps a line a hit.
+    return ";\n".join(_hit(hit) for hit in found) or "–"
 
 
 def _hit(hit: Found) -> str:
