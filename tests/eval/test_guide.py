@@ -44,3 +44,9 @@ def test_every_figure_that_may_have_a_target_is_in_the_guide() -> None:
 
 def test_the_page_of_measurements_has_its_markers() -> None:
     assert load_page(ROOT / "docs/measurements.md").newline == "\n"
+
+
+def test_the_page_of_models_has_its_markers_and_says_how_to_read_what_is_between_them() -> None:
+    page = load_page(ROOT / "docs/models.md")
+    assert "How to read this" in page.after
+    assert "cannot show" in page.after
