@@ -1,9 +1,11 @@
 """Index files come, change, break and go while questions are asked."""
 
+import os
+import resource
 import shutil
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -270,3 +272,41 @@ def test_a_source_that_is_read_only_on_disk_is_searched(index: Index, item: Make
     path = index("notes", item("a", "Tide", "High tide at noon"))
     path.chmod(0o400)
     assert ids(search, "high tide noon") == ["a"]
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """This process can open no file further, as one with a thousand connections may be."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull, "rb") as lowest_free:
+        number = lowest_free.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_folder_that_cannot_be_listed_for_a_moment_takes_no_source_out_of_the_search(
+    index: Index, item: MakeItem, search: Search
+) -> None:
+    index("notes", item("a", "Tide", "High tide at noon"))
+    assert ids(search, "high tide") == ["a"]
+    index("other", item("b", "Tide", "Low tide at six"))
+    with no_more_files():
+        answer = search.ask(Question("high tide"))
+    assert [hit.id for hit in answer.hits] == ["a"]
+    assert answer.problems == ("the data folder cannot be read: Too many open files",)
+    assert sorted(ids(search, "tide")) == ["a", "b"]
+    assert search.ask(Question("high tide")).problems == ()
+
+
+def test_a_folder_that_could_never_be_listed_is_a_failure_and_not_an_empty_one(
+    index: Index, item: MakeItem, search: Search
+) -> None:
+    index("notes", item("a", "Tide", "High tide at noon"))
+    with no_more_files():
+        answer = search.ask(Question("high tide"))
+    assert (answer.silence, answer.hits) == (SilenceReason.SOURCE_FAILING, ())
+    assert "Too many open files" in answer.problems[0]
+    assert ids(search, "high tide") == ["a"]

@@ -161,14 +161,15 @@ class Search:
     def _silence(self) -> SilenceReason:
         """Why there is no passage: below the gate, unless a source could not say all it has."""
         unfinished = {source.state.state for source in self._sources if not source.state.built}
-        if "failing" in unfinished or any(source.problem for source in self._sources):
+        if "failing" in unfinished or self._problems():
             return SilenceReason.SOURCE_FAILING
         if "indexing" in unfinished:
             return SilenceReason.STILL_INDEXING
         return SilenceReason.BELOW_GATE
 
     def _problems(self) -> tuple[str, ...]:
-        return tuple(f"{source.name}: {source.problem}" for source in self._sources if source.problem)
+        of_folder = (self._sources.problem,) if self._sources.problem else ()
+        return (*of_folder, *(f"{source.name}: {source.problem}" for source in self._sources if source.problem))
 
     def _answer(self, question: Question, words: Words, vector: QuestionVector) -> Answer:
         """The answer, without the sources whose files turn out to be unreadable on the way."""

@@ -77,6 +77,8 @@ class Sources:
         self.item_number: Column[np.int64] = Column(np.int64)
         self.segments: list[Segment] = []
         self.version = 0
+        self.problem: str | None = None
+        """Why the folder cannot be read; what was found in it before stays."""
         self._folder_time_ns = -1
 
     def __iter__(self) -> Iterator[Source]:
@@ -137,10 +139,17 @@ class Sources:
         changed_ns = self._folder_changed_ns()
         if changed_ns == self._folder_time_ns:
             return
+        try:
+            found = self._files()
+        except OSError as error:  # that there are too many open files says nothing against those that are open
+            if self.problem is None:
+                logger.error("data folder %s cannot be read: %s", self._data_dir, error)
+            self.problem = f"the data folder cannot be read: {error.strerror or error}"
+            return
+        self.problem = None
         # A change within the clock's step after this look would carry the same time, so such a look does not count.
         settled = time.time_ns() - changed_ns > _CLOCK_STEP_NS
         self._folder_time_ns = changed_ns if settled else -1
-        found = dict(self._files())
         for source in list(self._by_name.values()):
             if found.get(source.name) != source.inode:
                 self._drop(source)
@@ -157,16 +166,15 @@ class Sources:
         except OSError:
             return 0
 
-    def _files(self) -> Iterator[tuple[str, int]]:
+    def _files(self) -> dict[str, int]:
+        """The index files by name, each with its inode; none without a folder. Raises OSError."""
         try:
             with os.scandir(self._data_dir) as entries:
-                for entry in entries:
-                    if entry.name.endswith(SUFFIX):
-                        yield entry.name.removesuffix(SUFFIX), entry.inode()
+                return {
+                    entry.name.removesuffix(SUFFIX): entry.inode() for entry in entries if entry.name.endswith(SUFFIX)
+                }
         except FileNotFoundError:
-            return
-        except OSError as error:
-            logger.error("data folder %s cannot be read: %s", self._data_dir, error)
+            return {}
 
     def _follow(self, source: Source) -> None:
         if source.reader is None and time.monotonic() < source.retry_at:
