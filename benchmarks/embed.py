@@ -40,6 +40,8 @@ SENTENCES = (
 TOKENS = 350
 BATCH = 32
 PAUSE_S = 0.03
+BUILDERS = 4
+WINDOWS = 8  # with questions, and as many without
 
 
 def main() -> None:
@@ -82,6 +84,12 @@ def _compare(files: ModelFiles, seconds: float) -> None:
             busy = latencies(lambda: engine.embed([QUESTION], "query"), 2 * seconds, PAUSE_S)
         rate = f"{embedded.count / embedded.seconds:.1f} passages/s beside it"
         line(f"passageway, {workers} worker(s) building", busy, idle, rate)
+
+    print(f"\npassages of {TOKENS} tokens a second, without questions / beside them, in {2 * WINDOWS} windows in turn")
+    for workers in (1, 2):
+        with closing(Engine(model, workers=workers)) as engine, building(engine, even) as embedded:
+            alone, beside = in_turn(engine, embedded, seconds / 2)
+        print(f"  {f'passageway, {workers} worker(s)':<36}{alone:8.1f}{beside:8.1f}   {1 - beside / alone:6.1%} lost")
 
     print(f"\npassages of {TOKENS} tokens a second")
     for workers in (1, 2):
@@ -140,25 +148,43 @@ def rate_of(embed: Callable[[list[str]], object], texts: list[str], seconds: flo
 
 
 class Embedded:
-    """What a build got done."""
+    """What a build got done until now, or until it ended."""
 
-    count = 0
-    seconds = 0.0
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._ended: float | None = None
+        self.counts: list[int] = []
+
+    @property
+    def count(self) -> int:
+        """Passages that have their vector."""
+        return sum(self.counts)
+
+    @property
+    def seconds(self) -> float:
+        """Since the build began."""
+        return (self._ended or time.perf_counter()) - self._start
+
+    def end(self) -> None:
+        """No more is built."""
+        self._ended = time.perf_counter()
 
 
 @contextmanager
 def building(engine: Engine, texts: list[str]) -> Iterator[Embedded]:
-    """Passages are embedded without a pause until the block ends."""
+    """Passages are embedded without a pause until the block ends: a build that is longer than any measurement."""
     done, stop = Embedded(), threading.Event()
-    start = time.perf_counter()
 
-    def build(counted: list[int]) -> None:
-        while not stop.is_set():
-            engine.embed(texts[:8], "passage")
-            counted.append(8)
+    def build(number: int) -> None:
+        for text in itertools.cycle(texts):
+            if stop.is_set():
+                return
+            engine.embed([text], "passage")
+            done.counts[number] += 1
 
-    counts: list[list[int]] = [[], []]  # two callers, so that no worker waits for the last text of another
-    threads = [threading.Thread(target=build, args=(counted,)) for counted in counts]
+    # More callers than workers, so that none of these waits for work.
+    threads = [threading.Thread(target=build, args=(number,)) for number in range(BUILDERS)]
+    done.counts = [0] * len(threads)
     for thread in threads:
         thread.start()
     try:
@@ -167,7 +193,20 @@ def building(engine: Engine, texts: list[str]) -> Iterator[Embedded]:
         stop.set()
         for thread in threads:
             thread.join()
-        done.count, done.seconds = sum(map(sum, counts)), time.perf_counter() - start
+        done.end()
+
+
+def in_turn(engine: Engine, embedded: Embedded, seconds: float) -> tuple[float, float]:
+    """Passages a second without questions and with them; whatever else the machine does falls on both."""
+    rates: list[list[float]] = [[], []]
+    for window in range(2 * WINDOWS):
+        count, start = embedded.count, time.perf_counter()
+        if window % 2:
+            latencies(lambda: engine.embed([QUESTION], "query"), seconds, PAUSE_S)
+        else:
+            time.sleep(seconds)
+        rates[window % 2].append((embedded.count - count) / (time.perf_counter() - start))
+    return float(np.mean(rates[0])), float(np.mean(rates[1]))
 
 
 def line(name: str, taken: NDArray[np.float64], idle: NDArray[np.float64] | None = None, note: str = "") -> None:

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import gc
 import logging
+import resource
 import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
@@ -17,6 +18,9 @@ from passageway_cli.signals import ask_to_stop, ignore_further, leave_in_time
 
 logger = logging.getLogger(__name__)
 
+_DESCRIPTORS = 8192
+"""Files and connections that a process may have open. Most systems start it with 1,024 and let it ask for more."""
+
 Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 """A part of a process: runs until the event is set."""
 
@@ -26,12 +30,25 @@ GRACE_S = 3
 
 def run(*parts: Part) -> int:
     """Run the parts side by side until a signal or the end of one of them; 0, or the error of the part that failed."""
+    _allow_descriptors()
     try:
         asyncio.run(_run(parts))
     finally:
         ignore_further()
     logger.info("stopped")
     return 0
+
+
+def _allow_descriptors() -> None:
+    """Ask for room for a crowd: without it, connections would take the descriptors that index files need."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(_DESCRIPTORS, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    except (OSError, ValueError) as error:
+        logger.debug("no more than %d files may be open: %s", soft, error)
 
 
 async def _run(parts: tuple[Part, ...]) -> None:

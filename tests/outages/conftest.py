@@ -70,6 +70,39 @@ class Machine:
     processes: dict[str, subprocess.Popen[Any]] = field(default_factory=dict)
     generation: int = 0
     facts: int = len(FACTS)
+    titles: tuple[str, ...] = tuple(FACTS)
+
+    @property
+    def url(self) -> str:
+        """Where questions are asked."""
+        return f"http://127.0.0.1:{self.port}/mcp"
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What questions are sent with."""
+        return {**headers_for(self.question(self.titles[0])), "Authorization": f"Bearer {PASSWORD}"}
+
+    def question(self, title: str) -> dict[str, Any]:
+        """The message that asks for the fact of that title."""
+        call = {"name": "recall", "arguments": {"query": FACTS[title][1]}}
+        return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+
+    def heard(self, reply: httpx.Response, title: str) -> str:
+        """What an answer comes down to: `found`, `error`, `words only`, or else what it says instead."""
+        result = result_of(reply)
+        assert result is not None, reply.text
+        if result.get("isError"):
+            return "error"
+        answer = result["structuredContent"]
+        if answer.get("words_only"):
+            return "words only"
+        return "found" if title in [hit["title"] for hit in answer["passages"]] else f"{title}: {answer}"
+
+    def answers(self, url: str) -> bool:
+        """Whether whatever is there says that it is well."""
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{url}/health", trust_env=False, timeout=10).status_code == 200
+        return False
 
     def configure(self, command: list[str] | None, env: dict[str, str]) -> None:
         """Write what the next start reads: the sources, and that embedder program or else the built-in model."""
@@ -108,8 +141,11 @@ class Machine:
         path.with_suffix(".new").write_text(text, encoding="utf-8")
         path.with_suffix(".new").replace(path)
 
-    def start(self, role: str) -> None:
+    def start(self, role: str, *, descriptors: int | None = None) -> None:
+        """Start a process of the program; it begins with that many files and connections that it may have open."""
         command = [sys.executable, "-m", "passageway_cli", *([] if role == "all" else [role])]
+        if descriptors is not None:
+            command = ["/bin/sh", "-c", f'ulimit -Sn {descriptors}; exec "$@"', "sh", *command]
         with (self.home / f"{role}.log").open("ab") as log:
             self.processes[role] = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -160,7 +196,7 @@ class Machine:
 
     def asking(self) -> "Askers":
         """`with machine.asking() as asking:` people ask."""
-        return Askers(self.port)
+        return Askers(self)
 
     @contextlib.contextmanager
     def _file(self, source: str) -> Iterator[sqlite3.Connection]:
@@ -182,10 +218,9 @@ def _item(title: str, version: str, texts: list[str]) -> dict[str, Any]:
 class Askers:
     """Threads that ask about the facts until they are told to stop, and sort what they hear."""
 
-    def __init__(self, port: int, threads: int = 2) -> None:
+    def __init__(self, machine: Machine, threads: int = 2) -> None:
         self.heard: Counter[str] = Counter()
-        self.silences: list[str] = []
-        self._url = f"http://127.0.0.1:{port}/mcp"
+        self._machine = machine
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(threads)]
@@ -200,41 +235,30 @@ class Askers:
         for thread in self._threads:
             thread.join(WAIT_S)
 
+    @property
+    def silences(self) -> list[str]:
+        """Answers that were neither the fact nor an error, and did not say that only words were compared."""
+        return sorted(set(self.heard) - {"found", "error", "words only"})
+
     def ask_all(self) -> Counter[str]:
         """Every question once, now, and what came of them."""
-        with httpx.Client(trust_env=False, timeout=WAIT_S) as client:
-            return Counter(self._sorted(client, title) for title in FACTS)
+        with self._client() as client:
+            return Counter(self._ask(client, title) for title in FACTS)
 
     def _run(self, number: int) -> None:
         chance = random.Random(number)
-        with httpx.Client(trust_env=False, timeout=WAIT_S) as client:
+        with self._client() as client:
             while not self._stop.is_set():
-                heard = self._sorted(client, chance.choice(list(FACTS)))
+                heard = self._ask(client, chance.choice(self._machine.titles))
                 with self._lock:
                     self.heard[heard] += 1
                 self._stop.wait(0.03)
 
-    def _sorted(self, client: httpx.Client, title: str) -> str:
-        result = ask(client, self._url, FACTS[title][1])
-        if result.get("isError"):
-            return "error"
-        answer = result["structuredContent"]
-        if answer.get("words_only"):
-            return "words only"
-        if title in [hit["title"] for hit in answer["passages"]]:
-            return "found"
-        self.silences.append(f"{title}: {answer}")
-        return "silence"
+    def _client(self) -> httpx.Client:
+        return httpx.Client(trust_env=False, timeout=WAIT_S, headers=self._machine.headers)
 
-
-def ask(client: httpx.Client, url: str, question: str) -> dict[str, Any]:
-    """What the tool `recall` gives for the question."""
-    call = {"name": "recall", "arguments": {"query": question}}
-    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-    headers = {**headers_for(message), "Authorization": f"Bearer {PASSWORD}"}
-    result = result_of(client.post(url, json=message, headers=headers))
-    assert result is not None
-    return result
+    def _ask(self, client: httpx.Client, title: str) -> str:
+        return self._machine.heard(client.post(self._machine.url, json=self._machine.question(title)), title)
 
 
 @pytest.fixture
