@@ -94,7 +94,7 @@ class Machine:
         if result.get("isError"):
             return "error"
         answer = result["structuredContent"]
-        if answer.get("words_only"):
+        if answer["words_only"] or any("only words are compared" in problem for problem in answer["problems"]):
             return "words only"
         return "found" if title in [hit["title"] for hit in answer["passages"]] else f"{title}: {answer}"
 

@@ -158,7 +158,7 @@ def test_an_embed_service_killed_a_hundred_times_stores_nothing_wrong_and_is_nev
             machine.configure(*stems("first", 0))
             service.start()
             check_recovery(machine, asking, models, eventually)
-            assert asking.silences == []
+        assert asking.silences == []
         assert asking.heard["error"] and asking.heard["found"]
         assert machine.stop() == {"sync": 0, "query": 0}
         assert service.end(signal.SIGTERM) == 0

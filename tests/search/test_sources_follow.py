@@ -310,3 +310,19 @@ def test_a_folder_that_could_never_be_listed_is_a_failure_and_not_an_empty_one(
     assert (answer.silence, answer.hits) == (SilenceReason.SOURCE_FAILING, ())
     assert "Too many open files" in answer.problems[0]
     assert ids(search, "high tide") == ["a"]
+
+
+def test_a_source_whose_vectors_are_of_another_model_is_named_while_others_are_found_by_meaning(
+    index: Index, item: MakeItem, search: Search, embedder: CommandEmbedder, other_embedder: CommandEmbedder
+) -> None:
+    said = "the stored vectors are of another model; they are being made anew, and until then only words are compared"
+    index("notes", item("a", "Tide", "High tide at noon"))
+    index("log", item("b", "Anchor", "The anchor chain rusts"), model=other_embedder)
+    found = search.ask(Question("high tide"))
+    assert ([hit.id for hit in found.hits], found.keyword_only) == (["a"], None)
+    assert found.problems == (f"log: {said} there",)
+    silent = search.ask(Question("rigging"))
+    assert (silent.hits, silent.silence, silent.problems) == ((), SilenceReason.STILL_INDEXING, found.problems)
+    index("log", item("b", "Anchor", "The anchor chain rusts"), model=embedder)
+    silent = search.ask(Question("rigging"))
+    assert (silent.hits, silent.silence, silent.problems) == ((), SilenceReason.BELOW_GATE, ())

@@ -55,6 +55,13 @@ class Rows:
         return len(self.unscanned) < self.count
 
     @property
+    def stale(self) -> RowNumbers:
+        """Living rows whose vectors are of another model, which only words find."""
+        if len(self.unscanned) == self.dead:  # the dead ones have no vector either
+            return np.empty(0, np.int32)
+        return self.unscanned[self.live.used[self.unscanned]]
+
+    @property
     def mean_length(self) -> float:
         """Characters of a living section, never less than one."""
         return max(1.0, self.total_length / max(1, self.living))

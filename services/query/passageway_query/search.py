@@ -10,6 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+import numpy as np
+
 from passageway.embedder import Embedder, EmbedderInfo
 from passageway.errors import StorageError
 from passageway.index.news import Model
@@ -163,13 +165,20 @@ class Search:
         unfinished = {source.state.state for source in self._sources if not source.state.built}
         if "failing" in unfinished or self._problems():
             return SilenceReason.SOURCE_FAILING
-        if "indexing" in unfinished:
+        if "indexing" in unfinished or self._by_words_alone():
             return SilenceReason.STILL_INDEXING
         return SilenceReason.BELOW_GATE
 
     def _problems(self) -> tuple[str, ...]:
         of_folder = (self._sources.problem,) if self._sources.problem else ()
         return (*of_folder, *(f"{source.name}: {source.problem}" for source in self._sources if source.problem))
+
+    def _by_words_alone(self) -> tuple[str, ...]:
+        """The sources that meaning does not find all of, while it does find others: each with the reason."""
+        rows = self._sources.rows
+        numbers = np.unique(rows.source.used[rows.stale]).tolist() if rows.has_vectors else ()
+        names = sorted(self._sources.by_number[number].name for number in numbers)
+        return tuple(f"{name}: {OTHER_MODEL}, and until then only words are compared there" for name in names)
 
     def _answer(self, question: Question, words: Words, vector: QuestionVector) -> Answer:
         """The answer, without the sources whose files turn out to be unreadable on the way."""
@@ -208,7 +217,7 @@ class Search:
             silence,
             keyword_only,
             explanation=why,
-            problems=self._problems(),
+            problems=(*self._problems(), *self._by_words_alone()),
         )
 
     def _gate(self, vector: QuestionVector) -> float:
