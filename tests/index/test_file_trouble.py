@@ -1,5 +1,6 @@
 """Files that cannot be used, and disks that will not take more: an error that names the file, and nothing lost."""
 
+import contextlib
 import os
 import sqlite3
 import subprocess
@@ -57,6 +58,39 @@ def test_an_index_of_a_later_version_is_set_aside(path: Path, prepare: Prepare) 
 def test_an_index_that_lacks_a_table_is_set_aside(path: Path, prepare: Prepare) -> None:
     build(path, prepare("a"))
     change(path, "DROP TABLE words")
+    assert stored(path) == {}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE items SET title = CAST(x'ff41' AS TEXT)",
+        "UPDATE source SET state = CAST(x'6f6bff' AS TEXT)",
+        "UPDATE sections SET text = CAST(x'c3' AS TEXT)",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET name = CAST(x'66ff6c65' AS TEXT) WHERE name = 'file'",
+    ],
+)
+@pytest.mark.parametrize("in_use", [False, True], ids=["before a start", "in use"])
+def test_a_text_that_is_no_text_any_more_is_damage(
+    path: Path, prepare: Prepare, statement: str, *, in_use: bool
+) -> None:
+    build(path, prepare("a", "Tea", (None, "leaf")))
+    with contextlib.ExitStack() as stack:
+        writer = stack.enter_context(IndexWriter.open(path)) if in_use else None
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.executescript(statement)
+        if writer is not None:
+            with pytest.raises(IndexDamagedError, match=r"notes\.db: the index is damaged"):
+                writer.check()
+    assert stored(path) == {}
+    assert path.with_name("notes.db.damaged").exists()
+
+
+def test_a_version_that_is_no_text_any_more_is_damage_when_it_is_read(path: Path, prepare: Prepare) -> None:
+    build(path, prepare("a", "Tea", (None, "leaf")))
+    change(path, "UPDATE items SET version = CAST(x'ff41' AS TEXT)")
+    with IndexWriter.open(path) as writer, pytest.raises(IndexDamagedError, match="not UTF-8"):
+        writer.versions()
     assert stored(path) == {}
 
 

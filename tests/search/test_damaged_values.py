@@ -35,6 +35,7 @@ def change(path: Path, statement: str) -> None:
     ("column", "value"),
     [
         ("items.title", "x'00ff'"),
+        ("items.title", "CAST(x'ff41' AS TEXT)"),
         ("items.path", "'sea'"),
         ("items.links", "'[1]'"),
         ("items.labels", "'{'"),
@@ -47,6 +48,7 @@ def change(path: Path, statement: str) -> None:
         ("vectors.item", "99"),
         ("vectors.length", "1e300"),
         ("source.state", "'happy'"),
+        ("source.state", "CAST(x'6f6bff' AS TEXT)"),
         ("source.heartbeat", "'now'"),
         ("source.error", "x'00'"),
     ],

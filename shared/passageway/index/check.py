@@ -77,7 +77,7 @@ def _nothing_unknown(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorname == "SQLITE_ERROR":
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_ERROR":
             raise damaged(path, str(error)) from error
         raise
 

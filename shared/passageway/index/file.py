@@ -14,7 +14,7 @@ from passageway.errors import IndexDamagedError, StorageError
 from passageway.index.check import check_version, check_whole
 from passageway.index.layout import BUSY_TIMEOUT_MS, damaged_path
 from passageway.index.schema import migrate
-from passageway.index.trouble import DAMAGE, storage_errors
+from passageway.index.trouble import DAMAGE, is_no_text, storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _is_damage(error: Exception) -> bool:
     # SQLITE_ERROR here is a table or column that should be there and is not.
     name = getattr(error, "sqlite_errorname", "")
     return (
-        isinstance(error, IndexDamagedError | UnicodeDecodeError) or name.startswith(DAMAGE) or name == "SQLITE_ERROR"
+        isinstance(error, IndexDamagedError) or is_no_text(error) or name.startswith(DAMAGE) or name == "SQLITE_ERROR"
     )
 
 

@@ -12,10 +12,9 @@ DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 def as_storage_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> StorageError:
     """The error with the file's name and what to do; IndexDamagedError when the file itself is the problem."""
-    if isinstance(error, UnicodeDecodeError):
-        # A text that is none, or SQLite's own message when it quotes a table's name that is none.
+    if is_no_text(error):
         return damaged(path, "a text in it is not UTF-8")
-    name = getattr(error, "sqlite_errorname", "") or ""
+    name = getattr(error, "sqlite_errorname", "")
     if name.startswith(DAMAGE):
         return damaged(path, str(error))
     reasons = {
@@ -28,6 +27,16 @@ def as_storage_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> S
     }
     reason = next((text for code, text in reasons.items() if name.startswith(code)), "it cannot be used")
     return StorageError(f"{path}: {reason} ({error})")
+
+
+def is_no_text(error: Exception) -> bool:
+    """Whether the error is about a text in the file that is not UTF-8, which only a reader finds out.
+
+    That is Python's own OperationalError, the only one without a code of SQLite's, for a column; and UnicodeDecodeError
+    for a message of SQLite's that quotes such a name.
+    """
+    of_python = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorname")
+    return of_python or isinstance(error, UnicodeDecodeError)
 
 
 @contextmanager
