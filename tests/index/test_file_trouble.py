@@ -140,6 +140,8 @@ def test_a_keyword_index_that_lost_its_root_is_found_at_the_next_store(path: Pat
         "UPDATE vectors SET codes = x'00'",
         "UPDATE vectors SET scale = 1e300",
         "UPDATE source SET state = 'happy'",
+        "UPDATE sqlite_sequence SET seq = 1 WHERE name = 'sections'",
+        "DELETE FROM sqlite_sequence",
     ],
 )
 def test_a_file_that_lost_or_changed_a_row_is_set_aside(path: Path, prepare: Prepare, statement: str) -> None:

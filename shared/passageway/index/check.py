@@ -31,6 +31,9 @@ _WRONG_VALUES = {
     "vectors": "SELECT EXISTS (SELECT 1 FROM vectors JOIN models ON models.id = model WHERE typeof(codes) != 'blob'"
     " OR length(codes) != 2 * dimension OR typeof(scale) != 'real' OR scale NOT BETWEEN 0 AND 1e30"
     " OR typeof(length) != 'integer' OR length < 0)",
+    # The next section gets the number after this one.
+    "sqlite_sequence": "SELECT coalesce((SELECT max(id) FROM sections), 0)"
+    " > coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'sections'), 0)",
 }
 
 _PARTNERS = (
