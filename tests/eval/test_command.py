@@ -292,6 +292,13 @@ def test_an_embedder_that_fails_on_a_question_is_no_silence(project: Project, ca
     assert captured.out == ""
 
 
+def test_a_text_that_is_no_question_is_answered_with_silence(project: Project) -> None:
+    project.write(CASES + '[[case]]\nquery = "ok"\nexpect = ["tea"]\n[[case]]\nquery = "?"\n')
+    report = project.report("--leave-out", "--include-cases")
+    assert [(case["right"], case["found"]) for case in report["cases"][6:]] == [(False, []), (True, [])]
+    assert report["recall_at_10_before_gate"] == 4 / 5
+
+
 def test_an_embedder_that_cannot_start_is_a_mistake_of_the_configuration(
     project: Project, capsys: pytest.CaptureFixture
 ) -> None:

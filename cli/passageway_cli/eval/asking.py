@@ -94,8 +94,9 @@ def ranked_recall(search: Search, cases: Sequence[Prepared], step: Step) -> Scor
 
 
 def _ranking(answer: Answer) -> list[Key]:
-    assert answer.explanation is not None, "the question asked for it"
-    return [(candidate.source, candidate.id) for candidate in answer.explanation.candidates]
+    """What was ranked, best first; nothing for a text that is no question, such as `ok`, which is not looked up."""
+    candidates = answer.explanation.candidates if answer.explanation else ()
+    return [(candidate.source, candidate.id) for candidate in candidates]
 
 
 def _ask(search: Search, question: Question) -> Answer:
