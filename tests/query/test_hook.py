@@ -1,7 +1,9 @@
 """`POST /recall`: what a prompt hook gets, and that it never costs a prompt more than a second."""
 
+import contextlib
 import json
 import logging
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -181,13 +183,27 @@ def test_an_embedder_that_fails_costs_no_prompt(client: httpx.Client, auth: dict
     assert answer.get("words_only") or answer["reason"] == "the search failed"
 
 
-def test_a_missing_locked_or_broken_index_costs_no_prompt(
+def test_a_missing_or_broken_index_costs_no_prompt(
     serve: Callable[..., str], auth: dict[str, str], data_dir: Any
 ) -> None:
     with httpx.Client(base_url=serve()) as client:
         assert ask(client, QUESTION, auth)["reason"] == "nothing indexed"
         (data_dir / "notes.db").write_bytes(b"no database")
         assert ask(client, QUESTION, auth)["context"] == ""
+
+
+def test_a_locked_index_costs_no_prompt(
+    build: Callable[..., None], serve: Callable[..., str], auth: dict[str, str], data_dir: Any
+) -> None:
+    build()
+    other = contextlib.closing(sqlite3.connect(data_dir / "notes.db", isolation_level=None))
+    with httpx.Client(base_url=serve()) as client, other as connection:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+        started = time.monotonic()
+        answer = ask(client, QUESTION, auth)
+        assert answer["context"] == "" and answer["reason"] in ("out of time", "a source is failing")
+        assert time.monotonic() - started < 2
 
 
 def test_the_log_has_a_line_a_prompt_and_nothing_of_its_text(
