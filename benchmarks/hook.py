@@ -115,7 +115,7 @@ def _wait_until_built(url: str, log: Path) -> None:
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
-            health = httpx.get(f"{url}/health").json()
+            health = httpx.get(f"{url}/health", trust_env=False).json()
             if health["status"] == "ok" and health["sources"][0]["items"] == ARTICLES:
                 return
         except httpx.HTTPError:

@@ -17,6 +17,7 @@ SOURCES = ("shared", "services", "cli", "sdk", "connectors", "embedders", "corpu
 OWN_SERVICES = {
     "shared/passageway/embed_client.py": "asks the embed service over plain http on the loopback address",
     "cli/passageway_cli/own_server.py": "asks the server of this machine over plain http",
+    "benchmarks/hook.py": "asks the server it started itself over plain http",
 }
 """Clients without TLS, and why."""
 STANDARD_LIBRARY_ONLY = ("plugin/",)
