@@ -7,6 +7,7 @@ always accepted.
 
 import ipaddress
 import logging
+import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -23,24 +24,13 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 CLIENT_ORIGINS = frozenset({"https://claude.ai", "https://claude.com", "https://chatgpt.com"})
 
 
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^][@/?#:\s]+))(?::[0-9]*)?")
+
+
 def host_name(authority: str) -> str | None:
     """The name in `name:port`, lower case, without brackets; None for what is not a host at all."""
-    try:
-        parts = urlsplit(f"//{authority}")
-        _ = parts.port
-    except ValueError:
-        return None
-    after_brackets = parts.netloc.rpartition("]")[2] if "[" in parts.netloc else ""
-    if (
-        not parts.hostname
-        or after_brackets[:1] not in ("", ":")
-        or parts.path
-        or parts.username is not None
-        or parts.query
-        or parts.fragment
-    ):
-        return None
-    return parts.hostname.rstrip(".")
+    matched = _AUTHORITY.fullmatch(authority.lower())
+    return (matched[1] or matched[2]).rstrip(".") if matched else None
 
 
 @dataclass(frozen=True, slots=True)

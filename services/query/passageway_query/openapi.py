@@ -1,10 +1,14 @@
-"""What each route takes and answers, for `app.openapi()`, which tests and tools read; no address serves it."""
+"""What each route takes and answers, for `app.openapi()`, which tests read, and a 405 for what it allows.
+
+No address serves it.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI
 from pydantic import BaseModel
+from starlette.responses import Response
 
 Responses = dict[int | str, dict[str, Any]]
 Json = dict[str, Any]
@@ -36,6 +40,23 @@ class OAuthProblem(BaseModel):
 
     error: str
     error_description: str | None = None
+
+
+def route(
+    *answers: Responses, takes: Json | None = None, status: int = 200, success: type[Response] = Response
+) -> Json:
+    """What `add_api_route` is told of a handler that makes its own responses: all answers, a later one for an earlier.
+
+    `takes` is the request's description as below, `status` the one of a success and `success` the class of its body.
+    """
+    responses = {number: answer for some in answers for number, answer in some.items()}
+    return {
+        "response_model": None,
+        "response_class": success,
+        "status_code": status,
+        "responses": responses,
+        "openapi_extra": takes,
+    }
 
 
 def refusals(*statuses: int) -> Responses:
@@ -78,12 +99,12 @@ def redirect(status: int, description: str) -> Responses:
 
 
 def json_body(properties: Json, required: tuple[str, ...] = ()) -> Json:
-    """`openapi_extra` of a route that takes a JSON object."""
+    """The description of a request with a JSON object."""
     return _body("application/json", properties, required)
 
 
 def form_body(*required: str, optional: tuple[str, ...] = ()) -> Json:
-    """`openapi_extra` of a route that takes a form."""
+    """The description of a request with a form."""
     properties = {name: {"type": "string"} for name in (*required, *optional)}
     return _body("application/x-www-form-urlencoded", properties, required)
 
@@ -94,7 +115,7 @@ def _body(media_type: str, properties: Json, required: tuple[str, ...]) -> Json:
 
 
 def query_parameters(*required: str, optional: tuple[str, ...] = ()) -> Json:
-    """`openapi_extra` of a route that reads its query."""
+    """The description of a request whose parameters are in the address."""
     return {
         "parameters": [
             {"name": name, "in": "query", "required": name in required, "schema": {"type": "string"}}

@@ -57,10 +57,9 @@ async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
     return bytes(body)
 
 
-def _methods(app: FastAPI, path: str) -> set[str]:
-    """What an address can be asked for."""
-    described = app.openapi()["paths"].get(path, {})
-    return {method.upper() for method in described}
+def _methods(app: FastAPI, path: str) -> list[str]:
+    """What an address takes, all its routes together; the router knows of one at a time."""
+    return sorted(method.upper() for method in app.openapi()["paths"].get(path, {}))
 
 
 def install(app: FastAPI) -> None:
@@ -78,8 +77,8 @@ def install(app: FastAPI) -> None:
             what = f"nothing is at {request.url.path!r}; /mcp, /recall and /health are"
         elif error.status_code == 405:
             what = f"{request.method} is not for {request.url.path!r}"
-            # The router names the methods of one route alone, and an address may have several.
-            headers["Allow"] = ", ".join(sorted(_methods(app, request.url.path))) or headers.get("Allow", "")
+            if allowed := _methods(app, request.url.path):
+                headers["Allow"] = ", ".join(allowed)
         code = _CODES.get(error.status_code, "refused")
         return refusal(error.status_code, code, str(what), headers)
 

@@ -19,7 +19,7 @@ from passageway_query.auth.documents import DocumentError, is_document_address
 from passageway_query.auth.seal import Seal
 from passageway_query.auth.server import AuthRequest, InvalidTargetError, Server
 from passageway_query.guard import Guard, address
-from passageway_query.openapi import form_body, pages, query_parameters, redirect, refusals
+from passageway_query.openapi import form_body, pages, query_parameters, redirect, refusals, route
 from passageway_query.web.forms import FormKey, read_form
 from passageway_query.web.session import Cookie
 from passageway_query.web.templating import CONSENT_HEADERS, html
@@ -29,39 +29,28 @@ logger = logging.getLogger(__name__)
 MAX_AGE_S = 600
 MAX_FORM_BYTES = 64 * 1024
 
-
 _BACK = redirect(302, "Back to the app, with a code or an error.")
-_AUTHORIZE: dict[str, Any] = {
-    "response_class": Response,
-    "responses": {**pages({200: "Who asks, and for what.", 400: "What is wrong with the request."}), **_BACK},
-    "openapi_extra": query_parameters(
-        "client_id",
-        "response_type",
-        "code_challenge",
-        "code_challenge_method",
+_AUTHORIZE = route(
+    pages({200: "Who asks, and for what.", 400: "What is wrong with the request."}),
+    _BACK,
+    takes=query_parameters(
+        *("client_id", "response_type", "code_challenge", "code_challenge_method"),
         optional=("redirect_uri", "state", "scope", "resource"),
     ),
+)
+_NOT_ALLOWED = {
+    400: "The sign-in has expired, or that is no form of this page.",
+    401: "The page again: that was not the password.",
+    403: "The form was not sent by this browser.",
+    429: "The page again: too many wrong passwords.",
 }
-_LOGIN: dict[str, Any] = {
-    "status_code": 302,
-    "response_class": Response,
-    "responses": {
-        **_BACK,
-        **pages(
-            {
-                400: "The sign-in has expired, or that is no form of this page.",
-                401: "The page again: that was not the password.",
-                403: "The form was not sent by this browser.",
-                429: "The page again: too many wrong passwords.",
-            },
-            400,
-            403,
-        ),
-        **refusals(413),
-    },
-    "openapi_extra": form_body("request", "token", "action", optional=("password",)),
-}
-
+_LOGIN = route(
+    _BACK,
+    pages(_NOT_ALLOWED, 400, 403),
+    refusals(413),
+    takes=form_body("request", "token", "action", optional=("password",)),
+    status=302,
+)
 
 _AGAIN = "Start again from the app. If that does not help, remove the connection there and add it anew."
 
@@ -92,8 +81,8 @@ class Consent:
     def router(self) -> APIRouter:
         """Both routes."""
         router = APIRouter()
-        router.add_api_route("/authorize", self.authorize, methods=["GET"], response_model=None, **_AUTHORIZE)
-        router.add_api_route("/login", self.login, methods=["POST"], response_model=None, **_LOGIN)
+        router.add_api_route("/authorize", self.authorize, methods=["GET"], **_AUTHORIZE)
+        router.add_api_route("/login", self.login, methods=["POST"], **_LOGIN)
         return router
 
     async def authorize(self, request: Request) -> Response:

@@ -4,7 +4,6 @@ import json
 import logging
 import time
 from collections import deque
-from typing import Any
 from urllib.parse import parse_qsl
 
 import anyio.to_thread
@@ -14,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from passageway_query.auth import metadata
 from passageway_query.auth.clients import RegistrationError
 from passageway_query.auth.server import CORS, NOT_STORED, AuthRequest, Server
-from passageway_query.openapi import form_body, json_body, problems, refusals
+from passageway_query.openapi import form_body, json_body, problems, refusals, route
 from passageway_query.replies import bounded
 
 logger = logging.getLogger(__name__)
@@ -24,36 +23,36 @@ _MAX_FIELDS = 30
 # For everybody together: the large clients register anew for each connection, all from one address.
 MAX_REGISTRATIONS_A_MINUTE = 60
 
-
 PATHS = (*metadata.PATHS, "/register", "/token", "/revoke")
 """Open to pages of any origin: they go by what a request says, never by a cookie."""
 
-
 _TOO_LARGE = refusals(413)
-_REGISTER: dict[str, Any] = {
-    "status_code": 201,
-    "responses": {
-        **problems({400: "The metadata cannot be accepted.", 429: "Too many registrations from everybody together."}),
-        **_TOO_LARGE,
-    },
-    "openapi_extra": json_body(
+_REGISTER = route(
+    problems({400: "The metadata cannot be accepted.", 429: "Too many registrations from everybody together."}),
+    _TOO_LARGE,
+    takes=json_body(
         {"redirect_uris": {"type": "array", "items": {"type": "string"}}, "client_name": {"type": "string"}},
         ("redirect_uris",),
     ),
-}
+    status=201,
+    success=JSONResponse,
+)
 _CLIENT_PROBLEMS = problems({400: "What was sent does not give that.", 401: "There is no such client."})
-_TOKEN: dict[str, Any] = {
-    "responses": {**_CLIENT_PROBLEMS, **_TOO_LARGE},
-    "openapi_extra": form_body(
-        "grant_type",
-        "client_id",
+_TOKEN = route(
+    _CLIENT_PROBLEMS,
+    _TOO_LARGE,
+    takes=form_body(
+        *("grant_type", "client_id"),
         optional=("code", "code_verifier", "redirect_uri", "refresh_token", "resource", "scope"),
     ),
-}
-_REVOKE: dict[str, Any] = {
-    "responses": {**_CLIENT_PROBLEMS, **_TOO_LARGE},
-    "openapi_extra": form_body("token", "client_id", optional=("token_type_hint",)),
-}
+    success=JSONResponse,
+)
+_REVOKE = route(
+    _CLIENT_PROBLEMS,
+    _TOO_LARGE,
+    takes=form_body("token", "client_id", optional=("token_type_hint",)),
+    success=JSONResponse,
+)
 
 
 class Endpoints:
@@ -73,7 +72,7 @@ class Endpoints:
             ("/token", self.token, _TOKEN),
             ("/revoke", self.revoke, _REVOKE),
         ):
-            router.add_api_route(path, handler, methods=["POST"], response_model=None, **described)
+            router.add_api_route(path, handler, methods=["POST"], **described)
         for path in PATHS:
             router.add_api_route(path, _preflight, methods=["OPTIONS"], response_model=None, status_code=204)
         return router

@@ -20,7 +20,7 @@ from passageway_query.filters import updated_after_s
 from passageway_query.guard import Guard, address
 from passageway_query.health import HealthSource
 from passageway_query.metrics import Door, Outcome, QuestionLog
-from passageway_query.openapi import form_body, pages, redirect, refusals
+from passageway_query.openapi import form_body, pages, redirect, refusals, route
 from passageway_query.search import Search
 from passageway_query.web.forms import FormKey, read_form
 from passageway_query.web.session import MAX_AGE_S, Cookie, Sessions
@@ -34,63 +34,26 @@ _FILTERS = ("source", "path", "label", "updated_after")
 _SIGN_IN_AGE_S = 3600
 _THREADS = anyio.CapacityLimiter(8)
 
-
 _ON = redirect(303, "To the next page, to be fetched with a GET.")
 _BAD_FORM = refusals(400, 413)
-_HOME: dict[str, Any] = {"response_class": Response, "responses": {**pages({200: "The page."}), **_ON}}
-_SOURCES: dict[str, Any] = {
-    "response_class": Response,
-    "responses": pages({200: "The sources.", 401: "Nobody is signed in; the body is empty."}),
+_HOME = route(pages({200: "The page."}), _ON)
+_SOURCES = route(pages({200: "The sources.", 401: "Nobody is signed in; the body is empty."}))
+_MEASUREMENTS = route(pages({200: "The report.", 404: "Nothing was measured yet."}), _ON)
+_ASKED = {
+    200: "The page with the answer.",
+    400: "The page again: a filter is no date.",
+    403: "The page again: it was out of date.",
+    503: "The page again: the search failed.",
 }
-_MEASUREMENTS: dict[str, Any] = {
-    "response_class": Response,
-    "responses": {**pages({200: "The report.", 404: "Nothing was measured yet."}), **_ON},
+_ASK = route(_ON, _BAD_FORM, pages(_ASKED, 400, 403, 503), takes=form_body("question", "token", optional=_FILTERS))
+_NOT_SIGNED_IN = {
+    401: "The form again: that was not the password.",
+    403: "The form again: it was out of date.",
+    429: "The form again: too many wrong passwords.",
 }
-_ASK: dict[str, Any] = {
-    "response_class": Response,
-    "responses": {
-        **_ON,
-        **_BAD_FORM,
-        **pages(
-            {
-                200: "The page with the answer.",
-                400: "The page again: a filter is no date.",
-                403: "The page again: it was out of date.",
-                503: "The page again: the search failed.",
-            },
-            400,
-            403,
-            503,
-        ),
-    },
-    "openapi_extra": form_body("question", "token", optional=_FILTERS),
-}
-_SIGN_IN: dict[str, Any] = {
-    "status_code": 303,
-    "response_class": Response,
-    "responses": {
-        **_ON,
-        **_BAD_FORM,
-        **pages(
-            {
-                401: "The form again: that was not the password.",
-                403: "The form again: it was out of date.",
-                429: "The form again: too many wrong passwords.",
-            },
-            403,
-        ),
-    },
-    "openapi_extra": form_body("password", "token"),
-}
-
-
-def _form_that_leads_on(*fields: str) -> dict[str, Any]:
-    return {
-        "status_code": 303,
-        "response_class": Response,
-        "responses": {**_ON, **_BAD_FORM},
-        "openapi_extra": form_body(*fields),
-    }
+_SIGN_IN = route(_ON, _BAD_FORM, pages(_NOT_SIGNED_IN, 403), takes=form_body("password", "token"), status=303)
+_SIGN_OUT = route(_ON, _BAD_FORM, takes=form_body("token"), status=303)
+_DISCONNECT = route(_ON, _BAD_FORM, takes=form_body("token", "grant"), status=303)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +94,10 @@ class Pages:
             ("/measurements", "GET", self.measurements, _MEASUREMENTS),
             ("/sign-in", "GET", self.sign_in_form, _HOME),
             ("/sign-in", "POST", self.sign_in, _SIGN_IN),
-            ("/sign-out", "POST", self.sign_out, _form_that_leads_on("token")),
-            ("/disconnect", "POST", self.disconnect, _form_that_leads_on("token", "grant")),
+            ("/sign-out", "POST", self.sign_out, _SIGN_OUT),
+            ("/disconnect", "POST", self.disconnect, _DISCONNECT),
         ):
-            router.add_api_route(path, handler, methods=[method], response_model=None, **described)
+            router.add_api_route(path, handler, methods=[method], **described)
         return router
 
     async def home(self, request: Request) -> Response:
