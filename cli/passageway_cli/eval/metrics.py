@@ -154,10 +154,10 @@ def mean(values: Iterable[float]) -> Score:
     return Score(math.fsum(collected), len(collected))
 
 
-def ndcg(accepted: Sequence[bool], relevant: int, k: int = TOP) -> float:
-    """nDCG@k with gains of 0 and 1 and the discount 1/log2(rank + 1), as trec_eval's `ndcg_cut`; 0 when none exist."""
-    ideal = math.fsum(1 / math.log2(rank + 1) for rank in range(1, min(k, relevant) + 1))
-    gained = math.fsum(1 / math.log2(rank + 1) for rank, hit in enumerate(accepted[:k], 1) if hit)
+def ndcg(accepted: Sequence[bool], relevant: int) -> float:
+    """nDCG@3 with gains of 0 and 1 and the discount 1/log2(rank + 1), as trec_eval's `ndcg_cut`; 0 when none exist."""
+    ideal = math.fsum(1 / math.log2(rank + 1) for rank in range(1, min(TOP, relevant) + 1))
+    gained = math.fsum(1 / math.log2(rank + 1) for rank, hit in enumerate(accepted[:TOP], 1) if hit)
     return gained / ideal if ideal else 0.0
 
 

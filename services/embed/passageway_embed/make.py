@@ -9,7 +9,6 @@ from passageway.embedder import Embedder
 from passageway.secrets import resolve
 from passageway.settings import Settings
 from passageway_embed.check import agreement
-from passageway_embed.download import Progress
 from passageway_embed.engine import Engine
 from passageway_embed.models import ModelFiles, ready_model
 
@@ -20,12 +19,7 @@ MOST_WORKERS = 2
 
 
 def make_embedder(
-    config: EmbedderConfig,
-    settings: Settings,
-    *,
-    models_ready: bool = False,
-    foreground: bool = False,
-    progress: Progress | None = None,
+    config: EmbedderConfig, settings: Settings, *, models_ready: bool = False, foreground: bool = False
 ) -> Embedder:
     """The embedder, ready to be asked. Its model's files are fetched or made first when they are missing.
 
@@ -36,7 +30,7 @@ def make_embedder(
     """
     if config.kind == "command":
         return _program(config)
-    files = ready_model(config, settings, offline=models_ready, progress=progress)
+    files = ready_model(config, settings, offline=models_ready)
     return _engine(config, settings, files, foreground)
 
 

@@ -14,10 +14,10 @@ CUT = "…"
 _SENTENCE = re.compile(r".+?(?:[.!?…]+(?=\s)|[。！？]|\n|\Z)\s*", re.DOTALL)
 
 
-def shares(lengths: Sequence[int], budget: int = BUDGET_TOKENS) -> list[int]:
+def shares(lengths: Sequence[int]) -> list[int]:
     """How many tokens each text may have: an equal part, and what shorter ones leave over for the longer ones."""
     allowed = [0] * len(lengths)
-    left = budget
+    left = BUDGET_TOKENS
     order = sorted(range(len(lengths)), key=lambda place: lengths[place])
     for done, place in enumerate(order):
         allowed[place] = min(lengths[place], left // (len(lengths) - done))

@@ -83,10 +83,9 @@ def _sound(text: str) -> str:
 class Hook:
     """Answers prompts, and remembers by session which items it showed."""
 
-    def __init__(self, search: Search, questions: QuestionLog, *, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(self, search: Search, questions: QuestionLog) -> None:
         self._search = search
         self._questions = questions
-        self._deadline_s = deadline_s
         self._shown = ShownItems()
         self._slots = threading.BoundedSemaphore(MAX_SEARCHES)
 
@@ -104,7 +103,7 @@ class Hook:
     async def _answer(self, prompt: Prompt) -> HookResult:
         question = Question(
             text=prompt.text,
-            deadline_s=min(EMBED_DEADLINE_S, self._deadline_s),
+            deadline_s=EMBED_DEADLINE_S,
             context_words=context_words(prompt.folder),
             exclude=self._shown.of(prompt.session_id),
             cautious=True,
@@ -119,7 +118,7 @@ class Hook:
         return self._result(answer, prompt.session_id)
 
     async def _ask(self, question: Question) -> Answer:
-        with anyio.fail_after(self._deadline_s):
+        with anyio.fail_after(DEADLINE_S):
             return await anyio.to_thread.run_sync(
                 self._search_now, question, abandon_on_cancel=True, limiter=_UNLIMITED
             )

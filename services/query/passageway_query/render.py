@@ -202,13 +202,13 @@ def item_text(item: OpenedItem) -> str:
     return "\n\n".join(section.strip() for section in sections if section.strip())
 
 
-def text_parts(text: str, max_bytes: int = PART_BYTES) -> list[str]:
-    """The text in pieces of at most `max_bytes` on the wire, cut between lines where possible; at least one piece."""
+def text_parts(text: str) -> list[str]:
+    """The text in pieces of at most PART_BYTES on the wire, cut between lines where possible; at least one piece."""
     parts: list[str] = []
     start = 0
     while start < len(text):
-        window = text[start : start + max_bytes]
-        end = _longest_start(window, max_bytes)
+        window = text[start : start + PART_BYTES]
+        end = _longest_start(window, PART_BYTES)
         if start + end < len(text):
             end = _good_cut(window, end)
         parts.append(window[:end].strip("\n"))
