@@ -540,13 +540,17 @@ def test_a_comparison_that_cannot_be_made_is_exit_code_2_and_indexes_nothing(
     assert project.calls == []
 
 
-def test_a_comparison_ends_with_1_when_a_source_or_an_embedder_fails(project: Project) -> None:
+def test_a_comparison_ends_with_1_and_the_candidate_when_a_source_or_an_embedder_fails(
+    project: Project, capsys: pytest.CaptureFixture
+) -> None:
     project.embedders = {"": {}, "broken": {"NAME": "broken", "FAIL_ON": "quarterly"}}
     project.write()
     assert project.eval(compare=True) == 1
+    assert "candidate 'broken': embedder 'command': told to fail" in capsys.readouterr().err
     project.embedders = {"": {}, "twin": {"NAME": "twin"}}
     project.write(FAKE_BAD_IDS="bees.md")
     assert project.eval(compare=True) == 1
+    assert "candidate 'default': source 'notes' could not be indexed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--enforce", "--include-cases", "--data-dir"])

@@ -9,12 +9,13 @@ import platform
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.console import Console
 
 from passageway import __version__
 from passageway.config import Config, EmbedderConfig, load_config
-from passageway.errors import SettingsError
+from passageway.errors import PassagewayError, SettingsError
 from passageway.settings import Settings
 from passageway_cli.eval.cases import CasesFile, load_cases
 from passageway_cli.eval.folders import index_folder, prepare_kept_folder
@@ -22,7 +23,7 @@ from passageway_cli.eval.indexes import check_kept_model
 from passageway_cli.eval.measurement import Occasion, Subject, pairs
 from passageway_cli.eval.publication import prepare_publication, publish
 from passageway_cli.eval.report import ComparisonReport, RunReport
-from passageway_cli.eval.subjects import Plan, measure_subject, started
+from passageway_cli.eval.subjects import Plan, StartedEmbedder, measure_subject, started
 from passageway_cli.eval.verdicts import Verdict, verdicts
 
 logger = logging.getLogger(__name__)
@@ -31,11 +32,15 @@ DEFAULT = "default"
 """What a comparison calls `[embedder]`."""
 
 
+class CandidateFailedError(PassagewayError):
+    """One candidate of a comparison could not be measured; the message names it."""
+
+
 def evaluate(settings: Settings, arguments: argparse.Namespace) -> int:
     """Measure and report: 0, or 1 for a target that --enforce found not met.
 
     Raises SettingsError (exit code 2) for what is wrong before anything is measured, SourceFailedError and
-    EmbedderError (1) for what fails while it is.
+    EmbedderError, or CandidateFailedError (1) for what fails while it is.
     """
     settings = dataclasses.replace(
         settings,
@@ -74,7 +79,7 @@ def _compare(settings: Settings, config: Config, cases: CasesFile, arguments: ar
         embedders = [stack.enter_context(started(name, table, settings)) for name, table in candidates.items()]
         for embedder in embedders:
             with index_folder(None) as folder:
-                subjects.append(measure_subject(embedder, config, folder, plan, console))
+                subjects.append(_candidate(embedder, config, folder, plan, console))
     _warn_of_changed_sources(subjects)
     compared = pairs(subjects, [case.answerable for case in cases.cases])
     publish(
@@ -82,6 +87,13 @@ def _compare(settings: Settings, config: Config, cases: CasesFile, arguments: ar
         publication,
     )
     return 0
+
+
+def _candidate(started: StartedEmbedder, config: Config, folder: Path, plan: Plan, console: Console) -> Subject:
+    try:
+        return measure_subject(started, config, folder, plan, console)
+    except PassagewayError as error:
+        raise CandidateFailedError(f"candidate {started.name!r}: {error}") from error
 
 
 @contextlib.contextmanager
