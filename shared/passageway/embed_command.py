@@ -32,6 +32,9 @@ _REPLY_BYTES = 64 * 1024
 _NUMBER_BYTES = 32
 """A double prints as 24 characters at the most; the rest is a comma and a generous printer's spaces."""
 
+_SHOWN_CHARACTERS = 1_000
+"""Of an error that the program reports: a gateway may answer with a whole page."""
+
 _GRACE_S = 1.0
 """For a program that gives back a GPU when its input ends."""
 
@@ -213,7 +216,8 @@ class CommandEmbedder:
             program.send(request)
             return parse(self._reply_line(program, max_bytes))
         except FailedRequest as error:
-            raise program.error(str(error)) from None
+            # Cut once secrets are masked: half of one would not be recognised.
+            raise EmbedderError(program.message(str(error))[:_SHOWN_CHARACTERS]) from None
         except WrongReply as error:
             if program.cut_off:  # half a line is what a program leaves that dies while it answers
                 raise _Died(program.message(program.ending())) from None

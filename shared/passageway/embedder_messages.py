@@ -18,8 +18,8 @@ PROTOCOL_VERSION = "1"
 MAX_DIMENSION = 65_536
 """Numbers in a vector. The longest of public models have 8,192; more is a mistake that would fill the memory."""
 
-_SHOWN_CHARACTERS = 1_000
-"""Of an error that the program reports: a gateway may answer with a whole page."""
+MAX_NAME_CHARACTERS = 4_096
+"""Of a model's name, which goes into every index and, percent-encoded, into a header of 100 kB at the most."""
 
 
 class FailedRequest(EmbedderError):
@@ -54,6 +54,10 @@ def parse_info(line: bytes) -> tuple[str, int]:
     name, dimension = reply.get("name"), reply.get("dim")
     if not isinstance(name, str) or not name.strip():
         raise WrongReply("its reply to `info` has no 'name', a string that identifies the model")
+    if len(name) > MAX_NAME_CHARACTERS:
+        raise WrongReply(
+            f"its reply to `info` has a 'name' of {len(name):,} characters, expected {MAX_NAME_CHARACTERS:,} at the most"
+        )
     if isinstance(dimension, bool) or not isinstance(dimension, int | float) or dimension != dimension // 1:
         raise WrongReply("its reply to `info` has no 'dim', the whole number of numbers in a vector")
     if not 1 <= dimension <= MAX_DIMENSION:
@@ -102,5 +106,5 @@ def _reply(line: bytes) -> Mapping[str, Any]:
     if problem is not None:
         if not isinstance(problem, str):
             raise WrongReply("its reply has an 'error' that is no string")
-        raise FailedRequest(problem[:_SHOWN_CHARACTERS] or "the request failed, it does not say why")
+        raise FailedRequest(problem or "the request failed, it does not say why")
     return reply

@@ -190,6 +190,20 @@ def test_an_error_reply_fails_the_call_masked_and_the_program_stays(fake: Make, 
     assert starts(log_path) == 1
 
 
+@pytest.mark.rule("E14")
+def test_a_long_error_is_cut_and_no_half_of_a_secret_is_left_at_its_end(scripted: Make) -> None:
+    source = """
+import json, os, sys
+for number, line in enumerate(sys.stdin):
+    print(json.dumps({"error": "x" * (950 + number) + os.environ["KEY"] + "y" * 10000}), flush=True)
+"""
+    embedder = scripted(source, secrets={"KEY": "k3y-0123456789abcdef"})
+    for _ in range(60):
+        with pytest.raises(EmbedderError, match="^embedder 'scripted': x+") as caught:
+            embedder.embed(TEXTS, "passage")
+        assert len(str(caught.value)) < 1_100 and "k3y" not in str(caught.value)
+
+
 @pytest.mark.rule("E8")
 def test_an_error_reply_to_info_is_asked_again_by_the_next_call(fake: Make, log_path: Path) -> None:
     embedder = fake(FAKE_MISBEHAVE="error-at-info")

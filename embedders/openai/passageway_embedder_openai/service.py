@@ -25,6 +25,9 @@ LONGEST_WAIT_S = 60.0
 MAX_REPLY_BYTES = 128 * 1024 * 1024
 """1,024 vectors of 4,096 numbers are about 90 MB as JSON."""
 
+SHOWN_CHARACTERS = 300
+"""Of what the service says went wrong: some answer with a whole page."""
+
 
 class ServiceError(Exception):
     """A request failed for good. The message names the service, and never holds the key."""
@@ -96,6 +99,8 @@ class Service:
         try:
             async with self._client.stream("POST", self._settings.url, content=body) as response:
                 reply = await _read(response)
+        except httpx.InvalidURL as error:
+            raise ServiceError(f"BASE_URL is no address: {error}") from None
         except (httpx.TransportError, httpx.DecodingError) as error:
             problem = str(error) or type(error).__name__
             if "CERTIFICATE_VERIFY_FAILED" in problem:
@@ -103,7 +108,8 @@ class Service:
             raise _TryAgain(f"cannot reach it: {problem}") from None
         if response.is_success:
             return reply
-        problem = _problem(response, reply)
+        # Cut once the key is masked: half of one would not be recognised.
+        problem = _problem(response, self._masked(problem_in(reply))[:SHOWN_CHARACTERS])
         if response.status_code == 429 or response.is_server_error:
             raise _TryAgain(problem, _asked_wait_s(response.headers.get("Retry-After", "")))
         raise ServiceError(problem)
@@ -115,11 +121,14 @@ class Service:
         headers = {"User-Agent": "passageway-embedder-openai", "Content-Type": "application/json"}
         if self._settings.api_key is not None:
             headers["Authorization"] = f"Bearer {self._settings.api_key}"
-        return httpx.AsyncClient(
-            headers=headers,
-            timeout=httpx.Timeout(None, connect=CONNECT_S),
-            verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
-        )
+        try:
+            return httpx.AsyncClient(
+                headers=headers,
+                timeout=httpx.Timeout(None, connect=CONNECT_S),
+                verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+            )
+        except (ValueError, httpx.InvalidURL) as error:
+            raise ServiceError(f"the address of the proxy in HTTP_PROXY, HTTPS_PROXY or ALL_PROXY: {error}") from None
 
     def _masked(self, text: str) -> str:
         key = self._settings.api_key
@@ -138,8 +147,7 @@ async def _read(response: "httpx.Response") -> bytes:
     return bytes(reply)
 
 
-def _problem(response: "httpx.Response", reply: bytes) -> str:
-    said = problem_in(reply)
+def _problem(response: "httpx.Response", said: str) -> str:
     problem = f"it answered {response.status_code} {response.reason_phrase}" + (f": {said}" if said else "")
     if response.is_redirect:
         return f"{problem}, to {response.headers.get('Location', 'nowhere')}; set BASE_URL to the address in the end"

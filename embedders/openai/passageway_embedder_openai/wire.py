@@ -67,9 +67,16 @@ def _indexed(message: Any) -> list[Vector]:
 def _vector(row: Any) -> Vector:
     if not isinstance(row, list) or not row or not set(map(type, row)) <= {int, float}:
         raise ReplyError("a vector of its reply is no list of numbers")
-    if not all(map(math.isfinite, row)):
+    if not all(map(_is_finite, row)):
         raise ReplyError("a vector of its reply holds a number that is not finite")
     return row
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def problem_in(reply: bytes) -> str:
@@ -81,4 +88,4 @@ def problem_in(reply: bytes) -> str:
     found = message.get("error", message.get("detail")) if isinstance(message, dict) else None
     if isinstance(found, dict):
         found = found.get("message")
-    return " ".join(found.split())[:300] if isinstance(found, str) else ""
+    return " ".join(found.split()) if isinstance(found, str) else ""

@@ -95,6 +95,7 @@ def test_vectors_are_put_into_the_order_of_the_texts(api: Any, make_service: Mak
         ({"data": [{"embedding": [1]}, {"embedding": []}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [True]}]}, "no list of numbers"),
         ({"data": [{"embedding": [1]}, {"embedding": [float("nan")]}]}, "not finite"),
+        ({"data": [{"embedding": [1]}, {"embedding": [10**400]}]}, "not finite"),
         ({"data": [{"embedding": [1, 2]}, {"embedding": [1]}]}, "1 numbers in a vector, expected 2"),
     ],
 )
@@ -213,6 +214,24 @@ def test_the_key_is_masked_when_a_gateway_quotes_it(api: Any, make_service: Make
     with pytest.raises(ServiceError) as caught:
         make_service(API_KEY="sk-a/b+c").embed(TEXTS, "query")
     assert 'bad header "Bearer ***" (***)' in str(caught.value)
+
+
+def test_no_half_of_the_key_is_left_where_a_long_message_is_cut(api: Any, make_service: Make) -> None:
+    for length in range(280, 301):
+        api.say(400, {"error": {"message": "x" * length + "sk-0123456789abcdef"}})
+    service = make_service(API_KEY="sk-0123456789abcdef")
+    for _ in range(280, 301):
+        with pytest.raises(ServiceError) as caught:
+            service.embed(TEXTS, "query")
+        assert "sk-" not in str(caught.value)
+
+
+def test_an_address_that_is_none_is_named_by_its_setting(make_service: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ServiceError, match="BASE_URL is no address: Invalid IDNA hostname"):
+        make_service(BASE_URL="http://ü..example/v1").embed(TEXTS, "query")
+    monkeypatch.setenv("ALL_PROXY", "carrier-pigeon://loft")
+    with pytest.raises(ServiceError, match="the address of the proxy .*carrier-pigeon"):
+        make_service().embed(TEXTS, "query")
 
 
 @pytest.fixture
