@@ -22,6 +22,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 
 from passageway.embed_command import CommandEmbedder
 from passageway.embedder import Embedder, EmbedderInfo, Kind, Vectors
@@ -38,6 +39,7 @@ MAX_TEXTS = MAX_PASSAGES
 
 RETRY_AFTER_S = 1
 
+_NOBODY_THERE = 499  # what nginx logs for a client that left; nobody is there to read it
 _LOADING_S = 0.5  # what /health waits for a model before it says that it is loading
 _HOSTS = ["127.0.0.1", "localhost", "[::1]"]  # other names mean a web page that points its own name at this machine
 
@@ -120,9 +122,7 @@ class _Service:
         asked = _parsed(request, await _body(request))
         with self._room.take(asked.kind, len(asked.texts)):
             answer = await _unless_disconnected(request, self._answer(asked))
-        if answer is None:  # nobody is there to read it
-            return Response(status_code=499)
-        return answer
+        return Response(status_code=_NOBODY_THERE) if answer is None else answer
 
     async def _answer(self, asked: EmbedRequest) -> Response:
         embedder, info = await self._model()
@@ -189,6 +189,8 @@ def _guarded(route: Callable[[Request], Awaitable[Response]]) -> Callable[[Reque
     async def answer(request: Request) -> Response:
         try:
             return await route(request)
+        except ClientDisconnect:
+            return Response(status_code=_NOBODY_THERE)
         except _Refusal as refusal:
             return _json({"error": str(refusal)}, refusal.status, refusal.headers)
         except EmbedderError as error:
