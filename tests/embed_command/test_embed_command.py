@@ -145,6 +145,30 @@ def test_a_question_waits_for_one_batch_of_passages_at_the_most(fake: Make, log_
     assert before < 40 and lines(log_path).count("embed passage 1") == 40
 
 
+@pytest.mark.rule("E18")
+def test_people_who_never_stop_asking_do_not_stop_a_build(fake: Make, log_path: Path) -> None:
+    embedder = fake(batch_size=1, FAKE_DELAY=0.01)
+    embedder.info()
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            embedder.embed(["a question"], "query")
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in asking:
+        thread.start()
+    embedder.embed([f"passage {n}" for n in range(10)], "passage")
+    done.set()
+    for thread in asking:
+        thread.join(60)
+    seen = lines(log_path)
+    first = seen.index("embed passage 1")
+    last = len(seen) - 1 - seen[::-1].index("embed passage 1")
+    # Four between two batches, and more only while the builder is on its way to the next.
+    assert seen[first:last].count("embed query 1") < 9 * 12
+
+
 def test_calls_from_many_threads_get_their_own_answers(fake: Make) -> None:
     embedder = fake(batch_size=2)
     expected = {number: embedder.embed([f"word{number}"], "passage") for number in range(8)}
