@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from passageway.embedder import EmbedderInfo, Kind, Vectors
-from passageway.errors import EmbedderError
+from passageway.errors import EmbedderError, ModelChangedError
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ class HttpEmbedder:
         self._info_asked = 0.0
 
     def info(self) -> EmbedderInfo:
-        """As Embedder.info. EmbedderError also, once, when the service now serves another model than before."""
+        """As Embedder.info. ModelChangedError, once, when the service now serves another model than before."""
         known = self._info
         if known is not None and time.monotonic() - self._info_asked < _INFO_AGE_S:
             return known
@@ -74,13 +74,13 @@ class HttpEmbedder:
         self._info, self._info_asked = info, time.monotonic()
         return info
 
-    def _changed(self, model: str, known: EmbedderInfo) -> EmbedderError:
+    def _changed(self, model: str, known: EmbedderInfo) -> ModelChangedError:
         """The error of a service that changed its model; the next call takes the new one."""
         self._info = None
-        return EmbedderError(f"{self._url} now serves the model {model!r}, it was {known.name!r}; ask again")
+        return ModelChangedError(f"{self._url} now serves the model {model!r}, it was {known.name!r}; ask again")
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """As Embedder.embed. EmbedderError also when the service now serves another model than `info` said."""
+        """As Embedder.embed. ModelChangedError when the service now serves another model than `info` said."""
         ask = self._batch if kind == "query" else self._patient_batch
         parts = [ask(batch, kind) for batch in _batches(texts)]
         return np.concatenate(parts) if parts else np.empty((0, self.info().dimension), np.float32)

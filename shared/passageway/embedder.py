@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from passageway.errors import EmbedderError
+from passageway.errors import ModelChangedError
 
 Kind = Literal["query", "passage"]
 Vectors = NDArray[np.float32]
@@ -46,12 +46,12 @@ class Embedder(Protocol):
 
 
 def embed_with(embedder: Embedder, model: EmbedderInfo, texts: Sequence[str], kind: Kind) -> Vectors:
-    """As `Embedder.embed`, and surely of that model: EmbedderError when the embedder has another one now.
+    """As `Embedder.embed`, and surely of that model: ModelChangedError when the embedder has another one now.
 
     One embedder serves many threads, and whichever of them notices a new model first makes it the one of all.
     """
     vectors = embedder.embed(texts, kind)
     now = embedder.info()
     if (now.name, now.dimension) != (model.name, model.dimension):
-        raise EmbedderError(f"the model changed from {model.name!r} to {now.name!r} meanwhile; ask again")
+        raise ModelChangedError(f"the model changed from {model.name!r} to {now.name!r} meanwhile; ask again")
     return vectors

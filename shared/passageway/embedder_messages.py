@@ -56,7 +56,7 @@ def parse_info(line: bytes) -> tuple[str, int]:
         raise WrongReply("its reply to `info` has no 'name', a string that identifies the model")
     if len(name) > MAX_NAME_CHARACTERS:
         raise WrongReply(
-            f"its reply to `info` has a 'name' of {len(name):,} characters, expected {MAX_NAME_CHARACTERS:,} at the most"
+            f"its reply to `info` has a 'name' of {len(name):,} characters, {MAX_NAME_CHARACTERS:,} at the most"
         )
     if isinstance(dimension, bool) or not isinstance(dimension, int | float) or dimension != dimension // 1:
         raise WrongReply("its reply to `info` has no 'dim', the whole number of numbers in a vector")

@@ -43,6 +43,10 @@ class EmbedderError(PassagewayError):
     """The embedder did not answer, or answered wrongly. Never to be read as 'nothing relevant'."""
 
 
+class ModelChangedError(EmbedderError):
+    """The embedder has another model than a moment ago. What comes after this error is the new model's."""
+
+
 class ModelError(EmbedderError):
     """The model's files are missing, damaged or may not be fetched."""
 

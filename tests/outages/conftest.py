@@ -151,6 +151,20 @@ class Machine:
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
+    def kill(self, role: str) -> None:
+        """End a process as the kernel does when memory is short."""
+        self.processes[role].kill()
+        self.processes[role].wait(10)
+
+    def of_model(self, name: str) -> int:
+        """How many of the stored vectors are said to be that model's."""
+        count = 0
+        for source in ("facts", "pages"):
+            with self._file(source) as file:
+                counted = "SELECT count(*) FROM vectors JOIN models ON models.id = vectors.model WHERE name = ?"
+                count += file.execute(counted, (name,)).fetchone()[0]
+        return count
+
     def is_built(self) -> bool:
         """Whether the pages of the last change are stored, all of them."""
         with self._file("pages") as file:

@@ -2,12 +2,16 @@
 
 import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from passageway.embedder import Embedder, EmbedderInfo, Vectors, embed_with
-from passageway.errors import EmbedderError
+from passageway.errors import EmbedderError, ModelChangedError
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MOST_CHARS = 4_000
 """Models read 512 tokens, at most about seven letters each; a tokenizer would read a megabyte first."""
@@ -34,12 +38,12 @@ class QuestionEmbedder:
 
     def info(self) -> EmbedderInfo:
         """The model behind the questions. Raises EmbedderError."""
-        return self._embedder.info()
+        return _with_the_model_of_now(self._embedder.info)
 
     def embed(self, text: str, deadline_s: float | None) -> QuestionVector:
         """The question's vector. Raises EmbedderError without a deadline; with one, an error is a `reason` as well."""
         if deadline_s is None:
-            return self._embed(text)
+            return _with_the_model_of_now(lambda: self._embed(text))
         if not self._waiting.acquire(blocking=False):
             return QuestionVector(None, None, "the embedder is too slow: earlier questions still wait for it")
         done: list[QuestionVector | Exception] = []
@@ -57,7 +61,7 @@ class QuestionEmbedder:
 
     def _deliver(self, text: str, done: list[QuestionVector | Exception], finished: threading.Event) -> None:
         try:
-            done.append(self._embed(text))
+            done.append(_with_the_model_of_now(lambda: self._embed(text)))
         except Exception as error:  # the thread ends here; whoever waits raises it
             done.append(error)
         finally:
@@ -72,3 +76,11 @@ class QuestionEmbedder:
                 f"{info.name}: a question's vector has shape {vectors.shape}, expected (1, {info.dimension})"
             )
         return QuestionVector(info, vectors[0])
+
+
+def _with_the_model_of_now(ask: Callable[[], T]) -> T:
+    """What it gives, asked again when another model took the place of the one it began with."""
+    try:
+        return ask()
+    except ModelChangedError:
+        return ask()
