@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from passageway.errors import SettingsError
+from passageway_cli.connections import Connection
 from passageway_cli.signals import ask_to_stop, ignore_further, leave_in_time
 
 logger = logging.getLogger(__name__)
@@ -121,6 +122,8 @@ async def serve(
     """
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         log_config=None,
         access_log=False,
         lifespan="on",

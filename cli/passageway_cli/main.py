@@ -102,8 +102,11 @@ def _command(name: str | None) -> Command:
 
 
 def _log_to_stderr(level: str) -> None:
-    logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    # One line a request is the access log's business, and theirs may quote a question's address.
-    # What uvicorn says of a start and an end is said once, by `passageway_cli.lifecycle`.
-    for chatty in ("httpx", "httpcore", "mcp", "uvicorn.access", "uvicorn.error"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    """Our own lines from `level` on; of the libraries only warnings, since their chat quotes questions and answers."""
+    handler = logging.StreamHandler()
+    handler.addFilter(_is_ours_or_a_warning)
+    logging.basicConfig(level=level, handlers=[handler], format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+
+def _is_ours_or_a_warning(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.startswith("passageway")

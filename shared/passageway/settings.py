@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from passageway import __version__
 from passageway.errors import SettingsError
@@ -86,6 +86,11 @@ VARIABLES = (
 _SWITCHES = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
 _LONGEST_S = 366 * 86_400
 """A year between two polls or comparisons is never; no timer of Python's takes an infinity."""
+
+_HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\Z")
+_LONGEST_HOST = 253
+"""Characters of a name in the DNS (RFC 1035)."""
+_DEFAULT_PORTS = {"https": 443, "http": 80}
 
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -176,7 +181,7 @@ def load_settings(environ: Mapping[str, str] | None = None, instance: str | None
         host=environ.get("PASSAGEWAY_HOST") or "127.0.0.1",
         port=_port(environ, "PASSAGEWAY_PORT", 8082),
         base_url=_base_url(environ),
-        allowed_hosts=_listed(environ, "PASSAGEWAY_ALLOWED_HOSTS"),
+        allowed_hosts=_hosts(environ, "PASSAGEWAY_ALLOWED_HOSTS"),
         trusted_proxies=_networks(environ, "PASSAGEWAY_TRUSTED_PROXIES"),
         embed_port=_port(environ, "PASSAGEWAY_EMBED_PORT", 8182),
         embed_workers=_whole_number(environ, "PASSAGEWAY_EMBED_WORKERS", 1, low=1, high=2),
@@ -285,17 +290,56 @@ def _password(environ: Mapping[str, str]) -> str | None:
 
 
 def _base_url(environ: Mapping[str, str]) -> str | None:
-    value = (environ.get("PASSAGEWAY_BASE_URL") or "").rstrip("/")
+    """The public address as clients write it: lower case, no default port, no slash at its end."""
+    value = (environ.get("PASSAGEWAY_BASE_URL") or "").strip()
     if not value:
         return None
-    parts = urlsplit(value)
-    loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
-    if not parts.hostname or (parts.scheme != "https" and not (parts.scheme == "http" and loopback)):
+    try:
+        parts = urlsplit(value)
+        host, port = _authority(parts)
+    except ValueError as error:
+        raise SettingsError(
+            f"PASSAGEWAY_BASE_URL is {value!r} ({error}), expected an address such as https://passages.example.org"
+        ) from error
+    loopback = host in ("127.0.0.1", "localhost", "[::1]")
+    if parts.scheme != "https" and not (parts.scheme == "http" and loopback):
         raise SettingsError(
             f"PASSAGEWAY_BASE_URL is {value!r}, expected an address such as https://passages.example.org"
         )
-    if parts.path or parts.query or parts.fragment or parts.username:
-        raise SettingsError(
-            f"PASSAGEWAY_BASE_URL: expected scheme, host and port alone, such as https://{parts.hostname}"
-        )
-    return value
+    if "@" in parts.netloc or parts.path.strip("/") or "?" in value or "#" in value:
+        raise SettingsError(f"PASSAGEWAY_BASE_URL: expected scheme, host and port alone, such as https://{host}")
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, _DEFAULT_PORTS[parts.scheme]) else "")
+
+
+def _hosts(environ: Mapping[str, str], name: str) -> tuple[str, ...]:
+    for entry in (entries := _listed(environ, name)):
+        try:
+            parts = urlsplit(f"//{f'[{entry}]' if entry.count(':') > 1 and '[' not in entry else entry}")
+            _authority(parts)
+            if parts.path or "@" in entry or "?" in entry or "#" in entry:
+                raise ValueError("more than a host name")
+        except ValueError as error:
+            raise SettingsError(
+                f"{name}: {entry!r} ({error}); expected host names such as nas.local, separated by commas"
+            ) from error
+    return entries
+
+
+def _authority(parts: SplitResult) -> tuple[str, int | None]:
+    """Host and port. Raises ValueError for what is none."""
+    after_brackets = parts.netloc.rpartition("]")[2] if "[" in parts.netloc else ""
+    if after_brackets[:1] not in ("", ":"):
+        raise ValueError("that is no host name")
+    return _host(parts.hostname or ""), parts.port
+
+
+def _host(host: str) -> str:
+    """A host as addresses hold it: a name in lower case, IPv6 in brackets. Raises ValueError for what is none."""
+    name = host.lower().removesuffix(".")
+    if ":" in name:
+        return f"[{ipaddress.IPv6Address(name)}]"
+    if not name.isascii():
+        raise ValueError("write the host in the letters of the DNS, xn--…")
+    if not _HOST_NAME.match(name) or len(name) > _LONGEST_HOST:
+        raise ValueError("that is no host name")
+    return name

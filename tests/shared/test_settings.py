@@ -51,11 +51,50 @@ def test_an_instance_name_that_could_not_be_a_folder_is_refused(name: str) -> No
         ("PASSAGEWAY_BASE_URL", "passages.example.org"),
         ("PASSAGEWAY_BASE_URL", "http://passages.example.org"),
         ("PASSAGEWAY_BASE_URL", "https://passages.example.org/mcp"),
+        ("PASSAGEWAY_BASE_URL", "https://passages.example.org?"),
+        ("PASSAGEWAY_BASE_URL", "https://passages.example.org#"),
+        ("PASSAGEWAY_BASE_URL", "https://@passages.example.org"),
+        ("PASSAGEWAY_BASE_URL", "https://passages.example.org:https"),
+        ("PASSAGEWAY_BASE_URL", "https://passages.example.org:99999"),
+        ("PASSAGEWAY_BASE_URL", "https://[2001:db8::1"),
+        ("PASSAGEWAY_BASE_URL", "https://[2001:db8::1]x"),
+        ("PASSAGEWAY_BASE_URL", "https://."),
+        ("PASSAGEWAY_BASE_URL", "https://passages..example.org"),
+        ("PASSAGEWAY_BASE_URL", "https://passages example.org"),
+        ("PASSAGEWAY_BASE_URL", "https://bücher.example.org"),
+        ("PASSAGEWAY_BASE_URL", "https://" + "a" * 300),
+        ("PASSAGEWAY_ALLOWED_HOSTS", "nas.local, https://passages.example.org"),
+        ("PASSAGEWAY_ALLOWED_HOSTS", "*.example.org"),
+        ("PASSAGEWAY_ALLOWED_HOSTS", "bücher.example.org"),
+        ("PASSAGEWAY_ALLOWED_HOSTS", "nas.local/mcp"),
+        ("PASSAGEWAY_ALLOWED_HOSTS", "nas.local:port"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_variable(variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=variable):
         settings(**{variable: value})
+
+
+@pytest.mark.parametrize(
+    ("written", "address"),
+    [
+        ("https://passages.example.org/", "https://passages.example.org"),
+        (" HTTPS://Passages.Example.ORG. ", "https://passages.example.org"),
+        ("https://passages.example.org:443", "https://passages.example.org"),
+        ("https://passages.example.org:8443", "https://passages.example.org:8443"),
+        ("https://[2001:DB8:0:0::1]:8443", "https://[2001:db8::1]:8443"),
+        ("https://xn--bcher-kva.example", "https://xn--bcher-kva.example"),
+        ("http://[::1]:8082", "http://[::1]:8082"),
+        ("http://localhost:80", "http://localhost"),
+    ],
+)
+def test_the_public_address_is_kept_as_clients_write_it(written: str, address: str) -> None:
+    assert settings(PASSAGEWAY_BASE_URL=written).base_url == address
+
+
+def test_host_names_are_allowed_with_a_port_or_as_an_address_too() -> None:
+    allowed = settings(PASSAGEWAY_ALLOWED_HOSTS="nas.local, NAS:8082, 192.168.1.5, 2001:db8::1, [2001:db8::1]:8082")
+    assert len(allowed.allowed_hosts) == 5
 
 
 def test_the_password_comes_from_the_variable_or_else_from_the_file(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def _outcome(result: HookResult, skipped: str | None) -> Outcome:
 _BODY = json_body({name: {"type": "string"} for name in ("prompt", "session_id", "cwd")}, ("prompt",))
 _ANSWERS: Responses = {
     200: {"model": HookResult, "description": "What to add to the prompt, or why nothing."},
-    **refusals(400, 401, 413, 429),
+    **refusals(400, 401, 408, 413, 429),
 }
 
 

@@ -18,6 +18,7 @@ REFUSALS = {
     401: "There is no password or token, or a wrong one.",
     403: "The request comes from a web page of another origin.",
     405: "The address does not take this method.",
+    408: "The body did not come in time.",
     413: "The body is over what this address takes.",
     415: "The body is not sent as JSON.",
     421: "The request is for a host name that is not this server's.",
@@ -134,7 +135,7 @@ class Application(FastAPI):
 
 
 def _mcp() -> Json:
-    statuses = (400, 401, *ANYWHERE, 413, 415, 429)
+    statuses = (400, 401, *ANYWHERE, 408, 413, 415, 429)
     shape = {"schema": {"$ref": f"#/components/schemas/{RefusalBody.__name__}"}}
     refused = {
         str(status): {"description": REFUSALS[status], "content": {"application/json": shape}} for status in statuses

@@ -4,13 +4,18 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+import anyio
 from fastapi import FastAPI, Request
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from passageway.errors import PassagewayError
 
 logger = logging.getLogger(__name__)
+
+BODY_TIMEOUT_S = 30.0
+"""A body is a mebibyte at most; who sends less in that time holds a connection open and nothing else."""
 
 NOTHING_STORED = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
@@ -48,12 +53,23 @@ def throttled(retry_after_s: int) -> Refusal:
 
 
 async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
-    """All of a body. Raises Refusal 413 as soon as it is longer, whatever its Content-Length said."""
+    """All of a body. Raises Refusal: 413 as soon as it is longer, whatever its Content-Length said; 408 when it takes
+    too long; 400 when the client left in the middle of it, which nobody reads.
+    """
     body = bytearray()
-    async for chunk in stream:
-        body += chunk
-        if len(body) > max_bytes:
-            raise Refusal(413, "too_large", f"the body is over {max_bytes:,} bytes, the most this address takes")
+    try:
+        with anyio.fail_after(BODY_TIMEOUT_S):
+            async for chunk in stream:
+                body += chunk
+                if len(body) > max_bytes:
+                    raise Refusal(
+                        413, "too_large", f"the body is over {max_bytes:,} bytes, the most this address takes"
+                    )
+    except TimeoutError:
+        message = f"the body did not come within {BODY_TIMEOUT_S:g} s"
+        raise Refusal(408, "too_slow", message, {"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Refusal(400, "incomplete", "the body ended before its end") from None
     return bytes(body)
 
 

@@ -112,6 +112,10 @@ def test_only_well_known_apps_and_this_computer_are_known(uri: str, known: bool)
         ("https://other.example/mcp", False),
         ("https://passages.example.org.evil.example/mcp", False),
         ("https://[broken", False),
+        ("https://passages.example.org:443/mcp", True),
+        ("https://passages.example.org:8443/mcp", False),
+        ("https://passages.example.org:99999/mcp", False),
+        ("https://someone@passages.example.org/mcp", False),
     ],
 )
 def test_a_resource_is_ours_by_its_origin_and_path(resource: str | None, ours: bool) -> None:

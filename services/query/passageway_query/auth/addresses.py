@@ -6,6 +6,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 from passageway_query.hosts import LOOPBACK_NAMES
 
 SCOPE = "recall"
+_DEFAULT_PORTS = {"https": 443, "http": 80}
 
 # Where people of the well-known clients come back to. Any other host gets a warning on the consent page.
 KNOWN_HOSTS = frozenset({"claude.ai", "claude.com", "chatgpt.com"})
@@ -39,16 +40,25 @@ class Addresses:
     def is_ours(self, resource: str | None) -> bool:
         """Whether a `resource` parameter (RFC 8707) means this server; clients before 2025-06-18 send none.
 
-        A trailing slash and the case of scheme and host do not matter; some clients send the origin alone.
+        A trailing slash, the case of scheme and host and a default port that is spelled out do not matter; some clients
+        send the origin alone.
         """
         if not resource:
             return True
         try:
             given, own = urlsplit(resource), urlsplit(self.resource)
+            same_origin = _origin(given) == _origin(own)
         except ValueError:
             return False
-        same_origin = (given.scheme.lower(), given.netloc.lower()) == (own.scheme, own.netloc.lower())
         return same_origin and not given.fragment and given.path.rstrip("/") in ("", own.path)
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int | None]:
+    """Scheme, user and host, port. Raises ValueError for a port that is none."""
+    scheme = parts.scheme.lower()
+    port = parts.port
+    host = parts.netloc.lower()
+    return scheme, host.removesuffix(f":{port}"), port or _DEFAULT_PORTS.get(scheme)
 
 
 def _split(uri: str) -> SplitResult | None:

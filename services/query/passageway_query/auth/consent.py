@@ -27,7 +27,6 @@ from passageway_query.web.templating import CONSENT_HEADERS, html
 logger = logging.getLogger(__name__)
 
 MAX_AGE_S = 600
-MAX_FORM_BYTES = 64 * 1024
 
 _BACK = redirect(302, "Back to the app, with a code or an error.")
 _AUTHORIZE = route(
@@ -47,7 +46,7 @@ _NOT_ALLOWED = {
 _LOGIN = route(
     _BACK,
     pages(_NOT_ALLOWED, 400, 403),
-    refusals(413),
+    refusals(408, 413),
     takes=form_body("request", "token", "action", optional=("password",)),
     status=302,
 )
@@ -114,7 +113,7 @@ class Consent:
 
     async def login(self, request: Request) -> Response:
         """A code for the client once the person gave the password, or the client's answer to a no."""
-        form = await read_form(request, self._settings.base_url, MAX_FORM_BYTES)
+        form = await read_form(request, self._settings.base_url)
         sealed = form.get("request", "")
         record = self._seal.open(sealed)
         if record is None or record.pop("expires") < time.time():

@@ -26,7 +26,7 @@ MAX_REGISTRATIONS_A_MINUTE = 60
 PATHS = (*metadata.PATHS, "/register", "/token", "/revoke")
 """Open to pages of any origin: they go by what a request says, never by a cookie."""
 
-_TOO_LARGE = refusals(413)
+_TOO_LARGE = refusals(408, 413)
 _REGISTER = route(
     problems({400: "The metadata cannot be accepted.", 429: "Too many registrations from everybody together."}),
     _TOO_LARGE,

@@ -35,7 +35,7 @@ _SIGN_IN_AGE_S = 3600
 _THREADS = anyio.CapacityLimiter(8)
 
 _ON = redirect(303, "To the next page, to be fetched with a GET.")
-_BAD_FORM = refusals(400, 413)
+_BAD_FORM = refusals(400, 408, 413)
 _HOME = route(pages({200: "The page."}), _ON)
 _SOURCES = route(pages({200: "The sources.", 401: "Nobody is signed in; the body is empty."}))
 _MEASUREMENTS = route(pages({200: "The report.", 404: "Nothing was measured yet."}), _ON)
