@@ -40,7 +40,7 @@ HOMES = {
     "simsimd": {"passageway_query"},
     "sqlite_utils": {"passageway.index"},
     "tokenizers": {"passageway_embed"},
-    "uvicorn": {"passageway_cli.lifecycle"},
+    "uvicorn": {"passageway_cli.connections", "passageway_cli.lifecycle"},
 }
 """Package or module that may import it; the rest of the core must do without."""
 

@@ -144,7 +144,7 @@ def _answer_of(reply: httpx.Response, message: Message) -> Message:
     if reply.status_code == httpx.codes.UNAUTHORIZED:
         told = (
             "the server does not take this password; set PASSAGEWAY_LOGIN_PASSWORD_FILE for `passageway stdio` "
-            "as for the server"
+            "as for the server, and restart the server if it has changed"
         )
     return _error(message.get("id"), UNREACHABLE, str(told or f"{reply.request.url} answered {reply.status_code}"))
 

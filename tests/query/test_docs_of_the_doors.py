@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from passageway_cli import connections
 from passageway_cli.parser import build_parser
-from passageway_query import guard, hook, render
+from passageway_query import guard, hook, render, replies
 from passageway_query.answer import SilenceReason
 from passageway_query.auth import store
 from passageway_query.mcp_prompts import Prompts
@@ -84,6 +85,11 @@ def test_the_prompt_on_the_page_is_one_that_the_hook_takes(standing: httpx.Clien
         (MCP, "over 1 MiB", hook.MAX_BODY_BYTES == 2**20),
         (MCP, "(0.6 s)", hook.EMBED_DEADLINE_S == 0.6),
         (MCP, "no longer than a second", hook.DEADLINE_S == 1),
+        (
+            MCP,
+            "longer than 20\nseconds, and a body may take 30",
+            (connections.HEAD_TIMEOUT_S, replies.BODY_TIMEOUT_S) == (20, 30),
+        ),
         (
             MCP,
             "five wrong guesses from one address and thirty",

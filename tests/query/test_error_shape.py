@@ -1,11 +1,15 @@
 """Every refusal and failure is `{"error": code, "message": sentence}`."""
 
+from collections.abc import AsyncIterator
+
+import anyio
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.requests import ClientDisconnect
 
 from passageway.errors import StorageError
-from passageway_query.replies import Refusal, install
+from passageway_query.replies import Refusal, bounded, install
 
 
 def failing_app() -> FastAPI:
@@ -56,3 +60,28 @@ async def test_a_failure_has_one_shape_and_tells_strangers_no_details(
 async def test_a_refusal_keeps_its_headers() -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(failing_app()), base_url="http://localhost") as client:
         assert (await client.get("/refused")).headers["x-kind"] == "pot"
+
+
+async def trickle() -> AsyncIterator[bytes]:
+    while True:
+        yield b"a"
+        await anyio.sleep(0.001)
+
+
+@pytest.mark.anyio
+async def test_a_body_that_trickles_in_is_408_and_ends_its_connection() -> None:
+    with pytest.raises(Refusal) as refused:
+        await bounded(trickle(), 10**9, timeout_s=0.05)
+    assert refused.value.status == 408
+    assert refused.value.headers == {"Connection": "close"}
+
+
+@pytest.mark.anyio
+async def test_a_body_whose_sender_left_is_a_refusal_and_no_crash() -> None:
+    async def left() -> AsyncIterator[bytes]:
+        yield b"a"
+        raise ClientDisconnect
+
+    with pytest.raises(Refusal) as refused:
+        await bounded(left(), 10)
+    assert refused.value.status == 400

@@ -52,13 +52,13 @@ def throttled(retry_after_s: int) -> Refusal:
     )
 
 
-async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
+async def bounded(stream: AsyncIterator[bytes], max_bytes: int, timeout_s: float = BODY_TIMEOUT_S) -> bytes:
     """All of a body. Raises Refusal: 413 as soon as it is longer, whatever its Content-Length said; 408 when it takes
     too long; 400 when the client left in the middle of it, which nobody reads.
     """
     body = bytearray()
     try:
-        with anyio.fail_after(BODY_TIMEOUT_S):
+        with anyio.fail_after(timeout_s):
             async for chunk in stream:
                 body += chunk
                 if len(body) > max_bytes:
@@ -66,7 +66,7 @@ async def bounded(stream: AsyncIterator[bytes], max_bytes: int) -> bytes:
                         413, "too_large", f"the body is over {max_bytes:,} bytes, the most this address takes"
                     )
     except TimeoutError:
-        message = f"the body did not come within {BODY_TIMEOUT_S:g} s"
+        message = f"the body did not come within {timeout_s:g} s"
         raise Refusal(408, "too_slow", message, {"Connection": "close"}) from None
     except ClientDisconnect:
         raise Refusal(400, "incomplete", "the body ended before its end") from None

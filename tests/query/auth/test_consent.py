@@ -192,8 +192,14 @@ def test_the_form_shown_again_after_a_wrong_password_works(newcomer: Any) -> Non
     assert newcomer.answer(again, cookies=dict(page.cookies)).status_code == 302
 
 
+@pytest.mark.parametrize("state", ["s" * 50_000, "\x01" * 15_000, "ü\r\n🎉"])
+def test_whatever_an_app_sends_along_comes_back_to_it(person: Any, state: str) -> None:
+    page = person.authorize(person.register(CLAUDE), state=state)
+    assert query_of(person.answer(page))["state"] == state
+
+
 def test_a_huge_answer_is_413(person: Any) -> None:
-    assert person.http.post("/login", content=b"a=" + b"x" * 100_000).status_code == 413
+    assert person.http.post("/login", content=b"a=" + b"x" * 300_000).status_code == 413
 
 
 def test_two_sign_ins_side_by_side_in_one_browser_both_work(newcomer: Any) -> None:
