@@ -71,14 +71,13 @@ def test_every_line_of_output_is_json_rpc_whatever_the_input_is(environment: dic
     assert len(listed["result"]["tools"]) == 3
 
 
-@pytest.mark.parametrize("message_id", [b"NaN", b"1e999", b"[1]", b'{"a": 1}', b"true", b"null"])
-def test_an_id_that_is_none_is_answered_in_json_without_one(environment: dict[str, str], message_id: bytes) -> None:
-    line = b'{"jsonrpc": "2.0", "id": %b, "method": "tools/list"}' % message_id
-    unreachable = {**environment, "PASSAGEWAY_PORT": "9"}
-    for where in (environment, unreachable):
-        _, done = exchange(where, line)
-        for answer in done.stdout.splitlines():
-            assert json.loads(answer, parse_constant=lambda name: pytest.fail(name))["id"] is None
+def test_an_id_that_is_none_is_answered_in_json_without_one(environment: dict[str, str]) -> None:
+    ids = [b"NaN", b"1e999", b"[1]", b'{"a": 1}', b"true", b"null"]
+    lines = [b'{"jsonrpc": "2.0", "id": %b, "method": "tools/list"}' % message_id for message_id in ids]
+    # The service takes such a message for a notification; where there is none, the bridge itself answers.
+    _, done = exchange({**environment, "PASSAGEWAY_PORT": "9"}, *lines)
+    answers = [json.loads(line, parse_constant=pytest.fail) for line in done.stdout.splitlines()]
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [(None, -32000)] * len(ids)
 
 
 def test_lines_of_a_text_that_are_none_of_the_protocol_arrive(
