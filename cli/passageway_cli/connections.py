@@ -1,10 +1,13 @@
-"""One connection of a client, as uvicorn keeps it, with a limit on how long nothing comes of it.
+"""One connection of a client, as uvicorn keeps it, with limits on how long nothing comes of it and on their number.
 
 uvicorn waits for the head of a request for ever. A few hundred clients that never finish one would use up the files
-that a process may open, and then nobody gets in.
+that a process may open; then nobody gets in, and asyncio writes two thousand tracebacks a second.
 """
 
 import asyncio
+import contextlib
+import resource
+from math import inf
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -12,15 +15,45 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 HEAD_TIMEOUT_S = 20.0
 """A head is 64 KiB at most (h11's limit), which the slowest line sends in that time."""
 
+BACKLOG = 128
+"""Connections that the system accepts for us meanwhile; they come all at once, before one can be turned away."""
+MAX_CONNECTIONS = 1_000
+_OTHER_FILES = 100
+"""Open at other times than a request's: libraries, index files, pipes to connectors and embedders."""
+_FEWEST = 16
+
 # Who is sent both may not keep the connection, since whoever passed it on may have read the other (RFC 9112, 6.1).
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 _CLOSE = (b"connection", b"close")
 
 
+def allow_files() -> None:
+    """Let the process open as many files as its connections take, where the system's own limit is lower and soft."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_CONNECTIONS + BACKLOG + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def most_connections() -> int:
+    """How many connections may be open, by the files that may be."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return MAX_CONNECTIONS
+    return min(MAX_CONNECTIONS, max(_FEWEST, soft - BACKLOG - _OTHER_FILES))
+
+
 class Connection(H11Protocol):
-    """Closes when no whole head of a request came in time, and after a request that states its length in two ways."""
+    """Closes when no whole head of a request came in time, and after a request that states its length in two ways.
+
+    When there are too many, the one that waits longest for a request makes room for the newest.
+    """
 
     head_timeout_s = HEAD_TIMEOUT_S
+    most = staticmethod(most_connections)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,6 +62,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait_for_a_head()
+        if len(self.connections) > self.most():
+            self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
@@ -65,6 +100,17 @@ class Connection(H11Protocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
+
+    def _asked_by(self) -> float:
+        """The time by which its next request has to be there; infinity while one is being answered."""
+        return inf if self._patience is None else self._patience.when()
+
+    def _make_room(self) -> None:
+        others = [other for other in self.connections if isinstance(other, Connection)]
+        longest = min(others, key=Connection._asked_by)
+        # Forgotten at once, so that the next one in the same turn of the loop does not choose it again.
+        self.connections.discard(longest)
+        longest.transport.abort()
 
     def _lose_patience(self) -> None:
         self._patience = None

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from passageway.errors import SettingsError
-from passageway_cli.connections import Connection
+from passageway_cli.connections import BACKLOG, Connection, allow_files
 from passageway_cli.signals import ask_to_stop, ignore_further, leave_in_time
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(128)
+        listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
         advice = (
@@ -120,9 +120,11 @@ async def serve(
     A client behind a trusted proxy counts by the last address in X-Forwarded-For that is no such proxy's: earlier ones
     may be made up. Without such a proxy the header means nothing.
     """
+    allow_files()
     config = uvicorn.Config(
         app,
         http=Connection,
+        backlog=BACKLOG,
         ws="none",
         log_config=None,
         access_log=False,

@@ -1,10 +1,13 @@
 """What a connection may cost: it is closed when no request comes of it, and when a request is of two lengths."""
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
 import uvicorn
@@ -21,6 +24,7 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 class Impatient(Connection):
     head_timeout_s = PATIENCE_S
+    most = staticmethod(lambda: 20)
 
 
 async def told(request: Request) -> PlainTextResponse:
@@ -141,3 +145,36 @@ def test_an_upgrade_is_passed_over_without_a_word(server: tuple[str, int], caplo
         connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         assert b"200 OK" in answer(connection)
     assert not [record for record in caplog.records if "pgrade" in record.getMessage()]
+
+
+def test_clients_that_only_connect_keep_nobody_out(server: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(connected(server)).sendall(b"GET / HT")
+        connection = stack.enter_context(connected(server))
+        connection.sendall(ASKED)
+        assert b"told 0" in answer(connection)
+
+
+def test_a_request_that_is_being_answered_makes_no_room_for_others(server: tuple[str, int]) -> None:
+    with ExitStack() as stack:
+        asking = stack.enter_context(connected(server))
+        asking.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+        assert asking.recv(100).startswith(b"HTTP/1.1 100")
+        for _ in range(100):
+            stack.enter_context(connected(server))
+        asking.sendall(b"ab")
+        assert b"told 2" in answer(asking)
+
+
+def test_there_are_fewer_connections_where_the_system_allows_fewer_files() -> None:
+    program = """
+import resource, sys
+from passageway_cli.connections import allow_files, most_connections
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, int(sys.argv[1])))
+allow_files()
+print(most_connections())
+"""
+    run = partial(subprocess.run, capture_output=True, text=True, check=True)
+    assert run([sys.executable, "-c", program, "256"]).stdout == "28\n"
+    assert run([sys.executable, "-c", program, "4096"]).stdout == "1000\n"
