@@ -1,8 +1,9 @@
 """The password: what is admitted, and how wrong guesses are slowed down."""
 
 import pytest
+from starlette.requests import HTTPConnection
 
-from passageway_query.guard import MAX_EVERYWHERE, MAX_PER_ADDRESS, WINDOW_S, Guard, Ruling, address_group
+from passageway_query.guard import MAX_EVERYWHERE, MAX_PER_ADDRESS, WINDOW_S, Guard, Ruling, address, address_group
 
 
 class Clock:
@@ -108,3 +109,8 @@ def test_what_is_remembered_of_attackers_stays_bounded(guard: Guard) -> None:
         guard.rule("wrong", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
     assert len(guard._wrong) <= 4096
     assert len(guard._everywhere) <= MAX_EVERYWHERE
+
+
+def test_what_a_proxy_calls_an_address_is_kept_and_logged_at_an_addresss_length() -> None:
+    scope = {"type": "http", "headers": [], "client": ("x" * 50_000, 0)}
+    assert len(address(HTTPConnection(scope))) == 64

@@ -27,6 +27,8 @@ MAX_EVERYWHERE = 30
 # Bounds on what is remembered; an attacker with more addresses than this meets the limit for everywhere first.
 _MAX_ADDRESSES = 4096
 _MAX_ADMITTED = 1024
+_MAX_ADDRESS_CHARS = 64
+"""No address is longer; what a proxy passes on as one may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def same_secret(presented: str | bytes, secret: str) -> bool:
 
 def address(connection: HTTPConnection) -> str:
     """The address a request came from; behind a proxy that uvicorn is told to trust, the client's own."""
-    return connection.client.host if connection.client else "unknown"
+    return connection.client.host[:_MAX_ADDRESS_CHARS] if connection.client else "unknown"
 
 
 def address_group(address: str) -> str:

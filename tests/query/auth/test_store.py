@@ -71,7 +71,7 @@ def test_a_replay_long_after_the_minute_still_ends_the_tokens(store: TokenStore,
     text = code(store)
     issued = store.redeem(text, RESOURCE)
     assert issued
-    clock.now += CODE_TTL_S - 1
+    clock.now += 10 * CODE_TTL_S
     code(store)
     assert store.redeem(text, RESOURCE) is None
     assert store.find(issued.access, "access") is None
@@ -199,3 +199,29 @@ def test_a_store_that_was_closed_twice_is_closed(store: TokenStore) -> None:
     store.close()
     with pytest.raises(sqlite3.ProgrammingError):
         store.find("x", "access")
+
+
+def test_what_was_issued_while_the_clock_was_far_ahead_is_not_good_for_years(store: TokenStore, clock: Clock) -> None:
+    clock.now += 10 * 365 * 86_400
+    text, issued = code(store), issue(store)
+    clock.now -= 10 * 365 * 86_400
+    assert store.redeem(text, RESOURCE) is None
+    assert store.find(issued.access, "access") is None
+    assert store.refresh(issued.refresh) is None
+
+
+def test_a_clock_that_is_put_back_a_little_signs_nobody_out(store: TokenStore, clock: Clock) -> None:
+    text, issued = code(store), issue(store)
+    clock.now -= 600
+    assert store.redeem(text, RESOURCE)
+    assert store.find(issued.access, "access")
+    assert store.refresh(issued.refresh)
+
+
+def test_a_replay_is_known_for_one_although_the_clock_was_put_back(store: TokenStore, clock: Clock) -> None:
+    issued = issue(store)
+    renewed = store.refresh(issued.refresh)
+    assert renewed
+    clock.now -= 600
+    assert store.refresh(issued.refresh) is None
+    assert store.find(renewed.access, "access") is None

@@ -24,6 +24,9 @@ REFRESH_PREFIX = "mcp_rt_"
 CODE_TTL_S = 60
 ACCESS_TTL_S = 3_600
 REFRESH_TTL_S = 90 * 86_400
+CLOCK_SLACK_S = 3_600
+"""A clock is put back by less. What is good for longer than it may be was issued while the clock was far ahead."""
+_TTL_S = {"access": ACCESS_TTL_S, "refresh": REFRESH_TTL_S}
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
@@ -129,10 +132,12 @@ class TokenStore:
                 " FROM codes WHERE hash = ?",
                 (_hash(code),),
             ).fetchone()
-            if row is None or row[6] < self._now():
+            if row is None:
                 return None
             if row[7]:
                 db.execute("DELETE FROM grants WHERE id = ?", (row[0],))
+                return None
+            if not 0 <= row[6] - self._now() <= CODE_TTL_S + CLOCK_SLACK_S:
                 return None
         return Code(row[0], row[1], row[2], row[3], bool(row[4]), row[5])
 
@@ -160,7 +165,7 @@ class TokenStore:
             if row is None:
                 return None
             rotated: float | None = row[4]
-            if rotated is not None and self._now() - rotated > self._refresh_grace_s:
+            if rotated is not None and abs(self._now() - rotated) > self._refresh_grace_s:
                 db.execute("DELETE FROM grants WHERE id = ?", (row[0],))
                 return None
             if rotated is None:
@@ -190,16 +195,16 @@ class TokenStore:
 
     def _issue(self, db: sqlite3.Connection, grant_id: str, client_id: str, resource: str) -> Issued:
         issued = Issued(ACCESS_PREFIX + secrets.token_urlsafe(32), REFRESH_PREFIX + secrets.token_urlsafe(32))
-        for token, kind, ttl_s in ((issued.access, "access", ACCESS_TTL_S), (issued.refresh, "refresh", REFRESH_TTL_S)):
-            values = (_hash(token), kind, grant_id, client_id, resource, self._now() + ttl_s)
+        for token, kind in ((issued.access, "access"), (issued.refresh, "refresh")):
+            values = (_hash(token), kind, grant_id, client_id, resource, self._now() + _TTL_S[kind])
             db.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, NULL)", values)
         return issued
 
     def _row(self, db: sqlite3.Connection, token: str, kind: str) -> tuple[str, str, str, float, float | None] | None:
         row: tuple[str, str, str, float, float | None] | None = db.execute(
             "SELECT grant_id, client_id, resource, expires, rotated FROM tokens"
-            " WHERE hash = ? AND kind = ? AND expires > ?",
-            (_hash(token), kind, self._now()),
+            " WHERE hash = ? AND kind = ? AND expires > ? AND expires <= ?",
+            (_hash(token), kind, self._now(), self._now() + _TTL_S[kind] + CLOCK_SLACK_S),
         ).fetchone()
         return row
 
