@@ -12,7 +12,7 @@ Eventually = Callable[..., Any]
 def test_a_sync_killed_in_the_middle_of_a_change_of_models_goes_on_where_it_was(
     make_machine: Callable[..., Any], stems: Callable[..., Any], eventually: Eventually
 ) -> None:
-    machine = make_machine()
+    machine = make_machine(pages=150)
     machine.configure(*stems("first", 0))
     machine.change_pages()
     for role in ("embed", "sync", "query"):
@@ -21,7 +21,7 @@ def test_a_sync_killed_in_the_middle_of_a_change_of_models_goes_on_where_it_was(
     total = sum(machine.stored().values())
 
     machine.kill("embed")
-    machine.configure(*stems("second", 0.1))
+    machine.configure(*stems("second", 0.05))
     machine.start("embed")
     eventually(lambda: 50 < machine.of_model("second") < total - 50, "the middle of the change")
     machine.kill("sync")
