@@ -29,10 +29,10 @@ class FormKey:
         return bool(cookie) and same_secret(token, self.token(cookie))
 
 
-async def read_form(request: Request, public_url: str | None, max_bytes: int = MAX_FORM_BYTES) -> dict[str, str]:
+async def read_form(request: Request, public_url: str | None) -> dict[str, str]:
     """The fields of a form, each once. Raises Refusal 403 for a foreign page, 400 for a body that is not a form."""
     refuse_foreign_page(request, public_url)
-    body = await bounded(request.stream(), max_bytes)
+    body = await bounded(request.stream(), MAX_FORM_BYTES)
     try:
         pairs = parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
