@@ -47,7 +47,7 @@ def most_connections() -> int:
 
 
 class Connection(H11Protocol):
-    """Closes when no whole head of a request came in time, and after a request that states its length in two ways.
+    """Closes when no whole head of a request came in time or no answer was taken, and after a request of two lengths.
 
     When there are too many, the one that waits longest for a request makes room for the newest.
     """
@@ -58,10 +58,11 @@ class Connection(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._patience: asyncio.TimerHandle | None = None
+        self._unread_bytes = inf
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait_for_a_head()
+        self._wait()
         if len(self.connections) > self.most():
             self._make_room()
 
@@ -71,13 +72,24 @@ class Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if not self._is_answering():
+            self._wait()
+        elif not self.flow.write_paused:
+            self._stop_waiting()
+
+    def pause_writing(self) -> None:
+        """The client reads too slowly, or not at all."""
+        super().pause_writing()
+        self._unread_bytes = inf
+        self._wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
         if self._is_answering():
             self._stop_waiting()
-        else:
-            self._wait_for_a_head()
 
     def on_response_complete(self) -> None:
-        self._wait_for_a_head()
+        self._wait()
         super().on_response_complete()
         if self._is_answering():  # the next request was here already
             self._stop_waiting()
@@ -92,7 +104,7 @@ class Connection(H11Protocol):
         cycle: RequestResponseCycle | None = self.cycle  # None until the first request
         return cycle is not None and not cycle.response_complete
 
-    def _wait_for_a_head(self) -> None:
+    def _wait(self) -> None:
         if self._patience is None:
             self._patience = self.loop.call_later(self.head_timeout_s, self._lose_patience)
 
@@ -102,7 +114,7 @@ class Connection(H11Protocol):
             self._patience = None
 
     def _asked_by(self) -> float:
-        """The time by which its next request has to be there; infinity while one is being answered."""
+        """The time by which something has to come of it; infinity while a request is being answered."""
         return inf if self._patience is None else self._patience.when()
 
     def _make_room(self) -> None:
@@ -114,5 +126,11 @@ class Connection(H11Protocol):
 
     def _lose_patience(self) -> None:
         self._patience = None
-        if not self._is_answering():
+        unread_bytes = self.transport.get_write_buffer_size()
+        if 0 < unread_bytes < self._unread_bytes:
+            self._unread_bytes = unread_bytes
+            self._wait()
+        elif unread_bytes:
+            self.transport.abort()  # a close would wait until the client has read all of it
+        elif not self._is_answering():
             self.transport.close()

@@ -19,6 +19,8 @@ from starlette.routing import Route
 from passageway_cli.connections import Connection
 
 PATIENCE_S = 0.4
+LARGE_BYTES = 30_000_000
+"""More than the system keeps for a client that does not read."""
 ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -32,6 +34,10 @@ async def told(request: Request) -> PlainTextResponse:
     return PlainTextResponse(f"told {len(body)}")
 
 
+async def large(_: Request) -> PlainTextResponse:
+    return PlainTextResponse(b"x" * LARGE_BYTES)
+
+
 async def refused(_: Request) -> PlainTextResponse:
     return PlainTextResponse("refused before it was read", 401)
 
@@ -39,7 +45,11 @@ async def refused(_: Request) -> PlainTextResponse:
 @pytest.fixture
 def server() -> Iterator[tuple[str, int]]:
     """The address of a server that waits less long than the real one."""
-    routes = [Route("/", told, methods=["GET", "POST"]), Route("/unread", refused, methods=["POST"])]
+    routes = [
+        Route("/", told, methods=["GET", "POST"]),
+        Route("/unread", refused, methods=["POST"]),
+        Route("/large", large),
+    ]
     config = uvicorn.Config(
         Starlette(routes=routes), http=Impatient, ws="none", log_config=None, lifespan="off", timeout_keep_alive=60
     )
@@ -100,6 +110,27 @@ def test_a_body_that_trickles_in_after_the_answer_wins_no_time_by_it(server: tup
             connection.sendall(b"a")
             threading.Event().wait(PATIENCE_S / 10)
     assert time.monotonic() - began < 10
+
+
+def test_a_client_that_does_not_read_its_answer_is_let_go(server: tuple[str, int]) -> None:
+    with connected(server) as connection:
+        connection.sendall(ASKED.replace(b"/", b"/large", 1))
+        threading.Event().wait(4 * PATIENCE_S)
+        with pytest.raises(ConnectionError):
+            assert len(rest_of(connection)) < LARGE_BYTES
+            raise ConnectionError
+
+
+def test_a_client_that_reads_an_answer_bit_by_bit_is_given_all_of_it(server: tuple[str, int]) -> None:
+    with connected(server) as connection:
+        connection.sendall(ASKED.replace(b"/", b"/large", 1))
+        received = 0
+        while chunk := connection.recv(400_000):
+            received += len(chunk)
+            threading.Event().wait(PATIENCE_S / 20)
+            if received >= LARGE_BYTES:
+                return
+    pytest.fail(f"the answer ended after {received:,} bytes")
 
 
 def test_a_kept_connection_is_let_go_when_no_further_request_comes(server: tuple[str, int]) -> None:
