@@ -3,6 +3,7 @@
 `docs/reference/embedder-protocol.schema.json` states the same rules for other languages.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ MAX_DIMENSION = 65_536
 
 MAX_NAME_CHARACTERS = 4_096
 """Of a model's name, which goes into every index and, percent-encoded, into a header of 100 kB at the most."""
+
+_NOT_FINITE = re.compile(r"-?(NaN|Infinity)")
+"""What many JSON writers, Python's for one, print for numbers that JSON does not have."""
 
 
 class FailedRequest(EmbedderError):
@@ -97,6 +101,8 @@ def _reply(line: bytes) -> Mapping[str, Any]:
     try:
         reply = orjson.loads(line)
     except orjson.JSONDecodeError as error:
+        if "infinity" in error.msg or _NOT_FINITE.match(error.doc, error.pos):
+            raise WrongReply("its reply has NaN or Infinity for a number; every number has to be finite") from None
         raise WrongReply(
             f"a line of its output is not JSON ({error.msg}); only replies belong on stdout, all else on stderr"
         ) from None
