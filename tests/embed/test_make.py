@@ -34,6 +34,28 @@ def test_without_a_section_the_default_model_is_ready_to_be_asked(
         assert np.array_equal(embedder.embed(["tea"], "query")[0], model.vector("tea", "query"))
 
 
+@pytest.mark.parametrize("loading_s", [0.0, 0.1, 0.15])
+def test_a_program_that_ends_while_its_model_loads_ends_in_order(data_dir: Path, loading_s: float) -> None:
+    script = """if True:
+        import sys, time
+        from passageway.config import EmbedderConfig
+        from passageway.settings import load_settings
+        from passageway_embed.deferred import DeferredEmbedder
+        from passageway_embed.make import make_embedder
+
+        settings = load_settings({"PASSAGEWAY_DATA_DIR": sys.argv[1]})
+        embedder = DeferredEmbedder(lambda: make_embedder(EmbedderConfig(), settings, models_ready=True))
+        while "onnxruntime.capi" not in sys.modules:
+            time.sleep(0.001)
+        time.sleep(float(sys.argv[2]))
+        embedder.close()
+    """
+    command = [sys.executable, "-c", script, str(data_dir), str(loading_s)]
+    ended = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_a_model_of_ones_own_and_a_configured_gate_are_used(tmp_path: Path, tiny_model: TinyModel) -> None:
     tiny_model(tmp_path / "own", "model.onnx")
     config = EmbedderConfig(model="jina-v2-base-de", model_dir=str(tmp_path / "own"), min_similarity=0.6)

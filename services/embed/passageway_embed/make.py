@@ -1,7 +1,9 @@
 """The embedder that the configuration names."""
 
+import atexit
 import logging
 import os
+import threading
 
 from passageway.config import EmbedderConfig
 from passageway.embed_command import CommandEmbedder
@@ -17,6 +19,11 @@ logger = logging.getLogger(__name__)
 MOST_WORKERS = 2
 """Threads that embed passages: with two, 22.3 passages a second where one does 12.7; more were not measured."""
 
+LOADING_S = 5.0
+"""The longest that an interpreter which ends waits for a model that is loading; that takes a second or two."""
+
+_loading = threading.Lock()
+
 
 def make_embedder(
     config: EmbedderConfig, settings: Settings, *, models_ready: bool = False, foreground: bool = False
@@ -31,7 +38,8 @@ def make_embedder(
     if config.kind == "command":
         return _program(config)
     files = ready_model(config, settings, offline=models_ready)
-    return _engine(config, settings, files, foreground)
+    with _loading:
+        return _engine(config, settings, files, foreground)
 
 
 def _program(config: EmbedderConfig) -> CommandEmbedder:
@@ -59,3 +67,13 @@ def _engine(config: EmbedderConfig, settings: Settings, files: ModelFiles, foreg
         workers = max(settings.embed_workers, min(MOST_WORKERS, os.cpu_count() or 1))
         return Engine(model, workers=workers, niceness=0, min_similarity=config.min_similarity)
     return Engine(model, workers=settings.embed_workers, min_similarity=config.min_similarity)
+
+
+@atexit.register
+def _let_loading_end() -> None:
+    """Wait for the model that a thread is loading, and let no other begin.
+
+    Up to version 3.13, a Python that ends unwinds its threads where they are, and one that is in onnxruntime's C++
+    takes the process down with SIGABRT.
+    """
+    _loading.acquire(timeout=LOADING_S)
