@@ -7,6 +7,7 @@ that a process may open; then nobody gets in, and asyncio writes two thousand tr
 import asyncio
 import contextlib
 import resource
+import sys
 from math import inf
 from typing import Any
 
@@ -15,9 +16,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 HEAD_TIMEOUT_S = 20.0
 """A head is 64 KiB at most (h11's limit), which the slowest line sends in that time."""
 
-BACKLOG = 128
-"""Connections that the system accepts for us meanwhile; they come all at once, before one can be turned away."""
-MAX_CONNECTIONS = 1_000
+MAX_CONNECTIONS = 2_000
+"""Twice the questions that may wait (`passageway_embed.engine`), so that a crowd of them comes in whole."""
+MAX_BACKLOG = 1_024
+"""Connections that the system accepts for us meanwhile. Of a thousand at once it dropped some when this was 128; all of
+them come in before one can be turned away, so files are kept free for them."""
 _OTHER_FILES = 100
 """Open at other times than a request's: libraries, index files, pipes to connectors and embedders."""
 _FEWEST = 16
@@ -30,7 +33,7 @@ _CLOSE = (b"connection", b"close")
 def allow_files() -> None:
     """Let the process open as many files as its connections take, where the system's own limit is lower and soft."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_CONNECTIONS + BACKLOG + _OTHER_FILES
+    wanted = MAX_CONNECTIONS + MAX_BACKLOG + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -40,10 +43,17 @@ def allow_files() -> None:
 
 def most_connections() -> int:
     """How many connections may be open, by the files that may be."""
+    return min(MAX_CONNECTIONS, max(_FEWEST, _files_to_spare() - backlog()))
+
+
+def backlog() -> int:
+    """How many connections the system may accept meanwhile, by the files that may be open."""
+    return min(MAX_BACKLOG, max(_FEWEST, _files_to_spare() // 3))
+
+
+def _files_to_spare() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return MAX_CONNECTIONS
-    return min(MAX_CONNECTIONS, max(_FEWEST, soft - BACKLOG - _OTHER_FILES))
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft - _OTHER_FILES
 
 
 class Connection(H11Protocol):

@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from passageway.errors import SettingsError
-from passageway_cli.connections import BACKLOG, Connection, allow_files
+from passageway_cli.connections import Connection, allow_files, backlog
 from passageway_cli.signals import ask_to_stop, ignore_further, leave_in_time
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ def listen(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-        listener.listen(BACKLOG)
+        listener.listen()
     except OSError as error:
         listener.close()
         advice = (
@@ -124,7 +124,7 @@ async def serve(
     config = uvicorn.Config(
         app,
         http=Connection,
-        backlog=BACKLOG,
+        backlog=backlog(),
         ws="none",
         log_config=None,
         access_log=False,

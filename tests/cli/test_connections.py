@@ -207,5 +207,5 @@ allow_files()
 print(most_connections())
 """
     run = partial(subprocess.run, capture_output=True, text=True, check=True)
-    assert run([sys.executable, "-c", program, "256"]).stdout == "28\n"
-    assert run([sys.executable, "-c", program, "4096"]).stdout == "1000\n"
+    assert run([sys.executable, "-c", program, "256"]).stdout == "104\n"
+    assert run([sys.executable, "-c", program, "4096"]).stdout == "2000\n"
