@@ -223,5 +223,5 @@ def test_words_of_the_working_directory_lift_what_belongs_to_it(
 ) -> None:
     build()
     with httpx.Client(base_url=serve()) as client:
-        answer = ask(client, "rotate the signing certificate", auth, cwd="/home/anna/work/security")
+        answer = ask(client, "rotate the signing certificate", auth, cwd="/home/you/work/security")
     assert answer["hits"][0]["id"] == "notes/ops/certificates.md"
